@@ -1,0 +1,167 @@
+#include "formats/intermediate/event_batch.h"
+
+#include <utility>
+
+namespace tracekiln {
+namespace {
+
+uint32_t HashTrack(const Track& t) {
+  uint64_t h = static_cast<uint64_t>(t.pid.value) * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(t.pid.type);
+  h ^= h >> 32;
+  h = (h ^ static_cast<uint64_t>(t.tid.value)) * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(t.tid.type);
+  return static_cast<uint32_t>(h >> 32);
+}
+
+template <typename T>
+size_t Bytes(const std::vector<T>& v) {
+  return v.capacity() * sizeof(T);
+}
+
+}  // namespace
+
+char UsualPhase(EventKind kind) {
+  static constexpr char kPhases[kEventKindCount + 1] = "XiCbnestfMPO-BE";
+  return kPhases[static_cast<int>(kind)];
+}
+
+TrackId EventBatch::InternTrack(const Track& track) {
+  if ((tracks_.size() + 1) * 2 > track_index_.size()) {
+    track_index_.assign(track_index_.empty() ? 64 : track_index_.size() * 2, 0);
+    const size_t mask = track_index_.size() - 1;
+    for (size_t i = 0; i < tracks_.size(); ++i) {
+      size_t slot = HashTrack(tracks_[i]) & mask;
+      while (track_index_[slot] != 0) slot = (slot + 1) & mask;
+      track_index_[slot] = static_cast<uint32_t>(i + 1);
+    }
+  }
+  const size_t mask = track_index_.size() - 1;
+  size_t slot = HashTrack(track) & mask;
+  for (; track_index_[slot] != 0; slot = (slot + 1) & mask) {
+    if (tracks_[track_index_[slot] - 1] == track) return TrackId{track_index_[slot] - 1};
+  }
+  tracks_.push_back(track);
+  track_index_[slot] = static_cast<uint32_t>(tracks_.size());
+  return TrackId{static_cast<uint32_t>(tracks_.size() - 1)};
+}
+
+bool EventBatch::InternCategory(StringId text, CategoryId* id) {
+  for (size_t i = 0; i < categories_.size(); ++i) {
+    if (categories_[i] == text) {
+      *id = CategoryId{static_cast<uint16_t>(i)};
+      return true;
+    }
+  }
+  if (categories_.size() >= Index(kNoCategory)) return false;
+  *id = CategoryId{static_cast<uint16_t>(categories_.size())};
+  categories_.push_back(text);
+  return true;
+}
+
+EventRow EventBatch::Row(size_t row) const {
+  EventRow r;
+  r.ts_ns = ts_ns[row];
+  r.dur_ns = dur_ns[row];
+  r.correlation = correlation[row];
+  r.name = name[row];
+  r.track = track[row];
+  r.category = category[row];
+  r.kind = kind[row];
+  r.flags = flags[row];
+  return r;
+}
+
+int EventBatch::FindField(ShapeId shape_id, absl::string_view key, ArgPlace place) const {
+  const std::vector<ArgField>& fields = args.shape(shape_id).fields;
+  for (size_t f = 0; f < fields.size(); ++f) {
+    if (fields[f].place == place && strings.Get(fields[f].key) == key) return static_cast<int>(f);
+  }
+  return -1;
+}
+
+std::optional<int64_t> EventBatch::IntArg(size_t row, absl::string_view key, ArgPlace place) const {
+  const int f = FindField(shape[row], key, place);
+  if (f < 0 || args.shape(shape[row]).fields[f].type != ArgType::kInt) return std::nullopt;
+  return Arg(row, f).i;
+}
+
+std::optional<absl::string_view> EventBatch::StringArg(size_t row, absl::string_view key, ArgPlace place) const {
+  const int f = FindField(shape[row], key, place);
+  if (f < 0 || args.shape(shape[row]).fields[f].type != ArgType::kString) return std::nullopt;
+  return strings.Get(Arg(row, f).s);
+}
+
+bool EventBatch::AppendFrom(const EventBatch& from, size_t row) {
+  if (rows() >= kMaxRows) return false;
+  EventRow r = from.Row(row);
+  const auto copy = [&](StringId id) { return id == kNoString ? kNoString : strings.Intern(from.strings.Get(id)); };
+  if (r.name != kNoString) {
+    r.name = copy(r.name);
+    if (r.name == kNoString) return false;
+  }
+  if (r.category != kNoCategory && !InternCategory(copy(from.categories_[Index(r.category)]), &r.category))
+    return false;
+  Track t = from.tracks_[Index(r.track)];
+  for (TrackPart* part : {&t.pid, &t.tid}) {
+    if (part->type == TrackPart::Type::kText || part->type == TrackPart::Type::kJson) {
+      part->value = Index(copy(StringId{static_cast<uint32_t>(part->value)}));
+    }
+  }
+  r.track = InternTrack(t);
+  const ArgShape& shape_from = from.args.shape(from.shape[row]);
+  std::vector<ArgField> fields = shape_from.fields;
+  std::vector<ArgValue> values(fields.size());
+  for (size_t f = 0; f < fields.size(); ++f) {
+    fields[f].key = copy(fields[f].key);
+    values[f] = shape_from.columns[f].Get(from.args_row[row]);
+    if (fields[f].type == ArgType::kString || fields[f].type == ArgType::kJson || fields[f].type == ArgType::kNumber) {
+      values[f] = ArgValue::String(copy(values[f].s));
+      if (values[f].s == kNoString) return false;
+    }
+  }
+  ShapeId id;
+  if (!args.InternShape(fields, shape_from.has_args_object, &id)) return false;
+  Append(r, id, values.data());
+  return true;
+}
+
+void EventBatch::Clear() {
+  ts_ns.clear();
+  dur_ns.clear();
+  correlation.clear();
+  name.clear();
+  track.clear();
+  args_row.clear();
+  shape.clear();
+  category.clear();
+  kind.clear();
+  flags.clear();
+  strings.Clear();
+  args.Clear();
+  tracks_.clear();
+  categories_.clear();
+  track_index_.clear();
+}
+
+size_t EventBatch::AllocatedBytes() const {
+  return Bytes(ts_ns) + Bytes(dur_ns) + Bytes(correlation) + Bytes(name) + Bytes(track) + Bytes(args_row) +
+         Bytes(shape) + Bytes(category) + Bytes(kind) + Bytes(flags) + Bytes(tracks_) + Bytes(categories_) +
+         Bytes(track_index_) + strings.AllocatedBytes() + args.AllocatedBytes();
+}
+
+void EventBatch::AdoptTables(std::vector<Track> tracks, std::vector<StringId> categories) {
+  tracks_ = std::move(tracks);
+  categories_ = std::move(categories);
+  track_index_.clear();
+  if (!tracks_.empty()) {
+    size_t slots = 64;
+    while (slots < tracks_.size() * 4) slots *= 2;
+    track_index_.assign(slots, 0);
+    for (size_t i = 0; i < tracks_.size(); ++i) {
+      size_t slot = HashTrack(tracks_[i]) & (slots - 1);
+      while (track_index_[slot] != 0) slot = (slot + 1) & (slots - 1);
+      track_index_[slot] = static_cast<uint32_t>(i + 1);
+    }
+  }
+}
+
+}  // namespace tracekiln

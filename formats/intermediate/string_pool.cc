@@ -1,0 +1,57 @@
+#include "formats/intermediate/string_pool.h"
+
+#include <algorithm>
+
+namespace tracekiln {
+namespace {
+constexpr size_t kInitialSlots = 1024;
+constexpr size_t kMaxBytes = 0xfffffffeu;
+constexpr size_t kMaxStrings = size_t{1} << 31;
+}  // namespace
+
+StringPool::StringPool() : ends_{0}, slots_(kInitialSlots, Slot{0, kEmpty}), mask_(kInitialSlots - 1) {}
+
+StringId StringPool::InsertNew(absl::string_view text, uint32_t hash) {
+  if (text.size() > kMaxBytes - bytes_.size() || size() >= kMaxStrings) return kNoString;
+  if ((size() + 1) * 2 > slots_.size()) Grow();
+  const uint32_t id = static_cast<uint32_t>(size());
+  bytes_.append(text.data(), text.size());
+  ends_.push_back(static_cast<uint32_t>(bytes_.size()));
+  size_t slot = hash & mask_;
+  while (slots_[slot].id != kEmpty) slot = (slot + 1) & mask_;
+  slots_[slot] = Slot{hash, id};
+  return StringId{id};
+}
+
+StringId StringPool::Find(absl::string_view text) const {
+  const uint32_t hash = Hash(text);
+  for (size_t slot = hash & mask_;; slot = (slot + 1) & mask_) {
+    const Slot& s = slots_[slot];
+    if (s.id == kEmpty) return kNoString;
+    if (s.hash == hash && Get(StringId{s.id}) == text) return StringId{s.id};
+  }
+}
+
+void StringPool::Grow() {
+  std::vector<Slot> old = std::move(slots_);
+  slots_.assign(old.size() * 2, Slot{0, kEmpty});
+  mask_ = slots_.size() - 1;
+  for (const Slot& s : old) {
+    if (s.id == kEmpty) continue;
+    size_t slot = s.hash & mask_;
+    while (slots_[slot].id != kEmpty) slot = (slot + 1) & mask_;
+    slots_[slot] = s;
+  }
+}
+
+void StringPool::Clear() {
+  bytes_.clear();
+  ends_.resize(1);
+  std::fill(slots_.begin(), slots_.end(), Slot{0, kEmpty});
+}
+
+size_t StringPool::AllocatedBytes() const {
+  return bytes_.capacity() + ends_.capacity() * sizeof(uint32_t) + slots_.capacity() * sizeof(Slot);
+}
+
+}  // namespace tracekiln
