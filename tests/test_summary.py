@@ -66,7 +66,10 @@ def summarize(events, exit_code, read=read_uri):
         ident = event.get("id", {})
         kind = next(iter(ident), "")
         label = ident.get(kind, {}).get("label", "") if isinstance(ident.get(kind), dict) else ""
-        if "aborted" in event:
+        if kind == "progress":  # a package that cannot be loaded has no event of its own
+            for package in re.findall(r"package contains errors: (\S+)", event.get("progress", {}).get("stderr", "")):
+                broken.setdefault("//" + package, "the package cannot be loaded")
+        elif "aborted" in event:
             reason = event["aborted"].get("reason", "UNKNOWN")
             if kind == "pattern":
                 label = " ".join(ident["pattern"].get("pattern", []))

@@ -60,6 +60,11 @@ class Summary(unittest.TestCase):
     def test_target_that_cannot_be_analysed_has_failed(self):
         self.assertEqual(line([aborted("//a:t", "ANALYSIS_FAILURE")], 1), "0 passed, 1 failed, 0 skipped")
 
+    def test_package_that_cannot_be_loaded_has_failed(self):
+        text = "\x1b[31mERROR: \x1b[0mpackage contains errors: a/b\nERROR: package contains errors: a/b\n"
+        events = [{"id": {"progress": {}}, "progress": {"stderr": text}}, configured("//c:t"), summary("//c:t", "PASSED")]
+        self.assertEqual(line(events, 1), "1 passed, 1 failed, 0 skipped")
+
     def test_failed_run_without_events_is_a_failure(self):
         self.assertEqual(line([], 37), "0 passed, 1 failed, 0 skipped")
 
