@@ -95,8 +95,12 @@ constexpr char kHex[] = "0123456789abcdef";
 }  // namespace
 
 Escaped::Escaped(absl::string_view bytes) {
-  Writer writer(&text_);
-  writer.String(bytes);
+  {
+    Writer writer(&padded_);
+    writer.String(bytes);
+  }
+  padded_.resize(padded_.size() + kPadding);
+  padded_.shrink_to_fit();
 }
 
 Writer::Writer(std::string* out, const Layout& layout, int depth, bool comma_first)
@@ -129,26 +133,12 @@ void Writer::Append(absl::string_view text) {
   cursor_ += text.size();
 }
 
-void Writer::LineBreak() {
+void Writer::LineBreak(size_t bytes) {
   const size_t blanks = static_cast<size_t>(layout_.indent) * static_cast<size_t>(depth_);
-  Reserve(1 + blanks + kTokenBytes);
+  Reserve(1 + blanks + bytes + kTokenBytes);
   *cursor_++ = '\n';
   std::memset(cursor_, ' ', blanks);
   cursor_ += blanks;
-}
-
-void Writer::Element(size_t bytes) {
-  Reserve(bytes + kTokenBytes);
-  if (after_key_) {
-    after_key_ = false;
-  } else {
-    if (comma_) *cursor_++ = ',';
-    if (depth_ > 0 && depth_ <= layout_.break_depth) {
-      LineBreak();
-      Reserve(bytes + kTokenBytes);
-    }
-  }
-  comma_ = true;
 }
 
 void Writer::Begin(char bracket) {
@@ -160,28 +150,17 @@ void Writer::Begin(char bracket) {
 
 void Writer::End(char bracket) {
   --depth_;
-  if (comma_ && depth_ + 1 <= layout_.break_depth) LineBreak();
+  if (comma_ && depth_ + 1 <= layout_.break_depth) LineBreak(0);
   Reserve(1);
   *cursor_++ = bracket;
   comma_ = true;
-}
-
-void Writer::EscapedKey(const std::string& key) {
-  Element(key.size() + 2);
-  std::memcpy(cursor_, key.data(), key.size());
-  cursor_ += key.size();
-  *cursor_++ = ':';
-  if (layout_.blank_after_colon) *cursor_++ = ' ';
-  after_key_ = true;
 }
 
 void Writer::Key(absl::string_view key) {
   Element(0);
   AppendQuoted(key);
   Reserve(2);
-  *cursor_++ = ':';
-  if (layout_.blank_after_colon) *cursor_++ = ' ';
-  after_key_ = true;
+  EndKey();
 }
 
 void Writer::String(absl::string_view bytes) {

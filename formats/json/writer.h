@@ -31,6 +31,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -51,13 +52,16 @@ struct Layout {
 // A string as JSON text, escaped once and for all: for keys and names that are written many times.
 class Escaped {
  public:
-  Escaped() : text_("\"\"") {}
+  Escaped() : Escaped(absl::string_view()) {}
   explicit Escaped(absl::string_view bytes);
   // With the quotes.
-  const std::string& text() const { return text_; }
+  absl::string_view text() const { return absl::string_view(padded_.data(), padded_.size() - kPadding); }
 
  private:
-  std::string text_;
+  friend class Writer;
+  // So many bytes may be read behind the text: short texts are copied as one piece of this size.
+  static constexpr size_t kPadding = 32;
+  std::string padded_;
 };
 
 class Writer {
@@ -86,11 +90,18 @@ class Writer {
 
   // REQUIRES: inside an object; exactly one value follows.
   void Key(absl::string_view key);
-  void Key(const Escaped& key) { EscapedKey(key.text()); }
+  void Key(const Escaped& key) {
+    Element(key.padded_.size());
+    AppendPadded(key);
+    EndKey();
+  }
 
   // Values. At depth 0 REQUIRES that it is the only one.
   void String(absl::string_view bytes);
-  void String(const Escaped& string) { Raw(string.text()); }
+  void String(const Escaped& string) {
+    Element(string.padded_.size());
+    AppendPadded(string);
+  }
   void Int(int64_t value);
   void Uint(uint64_t value);
   void Double(double value);
@@ -101,7 +112,7 @@ class Writer {
   // int64.
   void MicrosFromNanos(int64_t ns);
 
-  // REQUIRES: `json` is one valid JSON value without line breaks of its own making sense (it is copied as it is).
+  // REQUIRES: `json` is one valid JSON value; it is copied as it is.
   void Raw(absl::string_view json);
   // As Raw, for text that others wrote: strings in it that end in an escaped backslash are respelt (\u005c).
   void RawRespelt(absl::string_view json);
@@ -112,10 +123,33 @@ class Writer {
 
   void Begin(char bracket);
   void End(char bracket);
-  void EscapedKey(const std::string& key);
-  // Comma and line break before an element; makes room for `bytes` more.
-  void Element(size_t bytes);
-  void LineBreak();
+  // Comma and line break before an element; makes room for `bytes` and a token more.
+  void Element(size_t bytes) {
+    Reserve(bytes + kTokenBytes);
+    if (after_key_) {
+      after_key_ = false;
+      return;
+    }
+    if (comma_) *cursor_++ = ',';
+    comma_ = true;
+    if (depth_ <= layout_.break_depth && depth_ > 0) LineBreak(bytes);
+  }
+  void EndKey() {
+    *cursor_++ = ':';
+    if (layout_.blank_after_colon) *cursor_++ = ' ';
+    after_key_ = true;
+  }
+  // REQUIRES: room for the padding as well.
+  void AppendPadded(const Escaped& string) {
+    const size_t size = string.padded_.size() - Escaped::kPadding;
+    if (size <= Escaped::kPadding) {
+      std::memcpy(cursor_, string.padded_.data(), Escaped::kPadding);
+    } else {
+      std::memcpy(cursor_, string.padded_.data(), size);
+    }
+    cursor_ += size;
+  }
+  void LineBreak(size_t bytes);
   void Reserve(size_t bytes) {
     if (static_cast<size_t>(limit_ - cursor_) < bytes) Grow(bytes);
   }
