@@ -77,9 +77,9 @@ class ByteSource {
 };
 
 // Bytes [offset, offset + size) of `file`, clipped to its end. Shares ownership of the file. If the file became shorter
-// since it was opened, the source ends with DataLoss.
+// since it was opened, the source ends with DataLoss. `name` is for messages; empty means that of the file.
 std::unique_ptr<ByteSource> MakeFileSource(std::shared_ptr<const RandomAccessFile> file, uint64_t offset = 0,
-                                           uint64_t size = UINT64_MAX);
+                                           uint64_t size = UINT64_MAX, std::string name = "");
 
 // A file descriptor that can only be read in sequence: a pipe, a terminal, a device. `owns_fd` closes it at the end.
 std::unique_ptr<ByteSource> MakeFdSource(int fd, bool owns_fd, std::string name);

@@ -24,6 +24,9 @@ class RandomAccessFile {
   // size(), DataLoss if the file became shorter since it was opened, else what the system says.
   [[nodiscard]] virtual absl::Status ReadAt(uint64_t offset, size_t size, char* out) const = 0;
 
+  // Tells the system that [offset, offset + size) will be read from front to back soon. Only ever makes it faster.
+  virtual void WillReadInSequence(uint64_t offset, uint64_t size) const;
+
   // The size when the file was opened.
   uint64_t size() const { return size_bytes_; }
 

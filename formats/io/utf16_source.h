@@ -1,0 +1,16 @@
+#ifndef TRACEKILN_FORMATS_IO_UTF16_SOURCE_H_
+#define TRACEKILN_FORMATS_IO_UTF16_SOURCE_H_
+
+#include <memory>
+
+#include "formats/io/byte_source.h"
+
+namespace tracekiln::io {
+
+// Converts UTF-16 to UTF-8 as it is read. Lone surrogates, and half a unit at the end, become U+FFFD. `source` (owned)
+// stands behind the byte order mark. position() counts the UTF-8 bytes, from 0. Private to formats/io.
+std::unique_ptr<ByteSource> MakeUtf16Source(std::unique_ptr<ByteSource> source, bool is_big_endian);
+
+}  // namespace tracekiln::io
+
+#endif  // TRACEKILN_FORMATS_IO_UTF16_SOURCE_H_
