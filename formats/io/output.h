@@ -27,7 +27,7 @@ struct OutputOptions {
 
   // gzip: 0 to 3 (ISA-L's levels; see README.md for what they cost). zstd: 1 to 19. Absent: the default, 1 for gzip and
   // 3 for zstd.
-  std::optional<int> level;
+  std::optional<int> level = std::nullopt;
 
   // Compresses blocks in parallel if given; else in the thread that writes. Must outlive the sink. The bytes written
   // are the same either way. The sink may be used from work that runs on this executor.
