@@ -98,8 +98,6 @@ absl::string_view InflateErrorName(int code) {
     case ISAL_INVALID_BLOCK: return "invalid block header";
     case ISAL_INVALID_SYMBOL: return "invalid symbol";
     case ISAL_INVALID_LOOKBACK: return "match before the beginning of the data";
-    case ISAL_INVALID_WRAPPER: return "invalid gzip header";
-    case ISAL_UNSUPPORTED_METHOD: return "unknown compression method";
     case ISAL_INCORRECT_CHECKSUM: return "wrong checksum or length";
     default: return "invalid data";
   }
@@ -110,7 +108,7 @@ class InflateSource final : public Decompressor {
   InflateSource(std::unique_ptr<ByteSource> source, std::string name, bool is_gzip)
       : Decompressor(std::move(source), std::move(name)), is_gzip_(is_gzip), state_(new inflate_state) {
     isal_inflate_init(state_.get());
-    state_->crc_flag = is_gzip ? ISAL_GZIP : ISAL_DEFLATE;
+    state_->crc_flag = is_gzip ? ISAL_GZIP_NO_HDR_VER : ISAL_DEFLATE;
   }
 
  protected:
@@ -151,32 +149,77 @@ class InflateSource final : public Decompressor {
  private:
   // Prepares for the next member; false at the end or a failure.
   bool BeginMember() {
-    if (!is_gzip_) {
-      if (member_count_ > 0) return false;
-      is_at_boundary_ = false;
-      return true;
-    }
     if (member_count_ > 0) {
-      while (true) {
-        if (!in_.Fill(1)) {
-          if (!in_.source().status().ok()) Fail(in_.source().status());
-          return false;
-        }
-        const unsigned char* const begin = in_.next();
-        const unsigned char* const end = begin + in_.size();
-        const unsigned char* const other = std::find_if(begin, end, [](unsigned char c) { return c != 0; });
-        in_.Skip(static_cast<size_t>(other - begin));
-        if (other != end) break;
-      }
-      const bool has_two = in_.Fill(2);
-      if (in_.next()[0] != 0x1f || (has_two && in_.next()[1] != 0x8b)) {
-        Fail(absl::InvalidArgumentError(
-            absl::StrCat(At(in_.offset()), "expected the end of the file or another gzip member, got other bytes")));
-        return false;
-      }
+      if (!is_gzip_ || !SkipZeros()) return false;
       isal_inflate_reset(state_.get());
     }
     is_at_boundary_ = false;
+    return !is_gzip_ || ReadHeader();
+  }
+
+  // To the next byte that is not zero; false if there is none.
+  bool SkipZeros() {
+    while (in_.Fill(1)) {
+      const unsigned char* const begin = in_.next();
+      const unsigned char* const end = begin + in_.size();
+      const unsigned char* const other = std::find_if(begin, end, [](unsigned char c) { return c != 0; });
+      in_.Skip(static_cast<size_t>(other - begin));
+      if (other == end) continue;
+      const bool has_two = in_.Fill(2);
+      if (in_.next()[0] == 0x1f && (!has_two || in_.next()[1] == 0x8b)) return true;
+      Fail(absl::InvalidArgumentError(
+          absl::StrCat(At(in_.offset()), "expected the end of the file or another gzip member, got other bytes")));
+      return false;
+    }
+    if (!in_.source().status().ok()) Fail(in_.source().status());
+    return false;
+  }
+
+  // The header of a member (RFC 1952, 2.3), whose optional fields say nothing that we want. isal_inflate (2.30) could
+  // read it, but fails at members that have such fields.
+  bool ReadHeader() {
+    header_crc_ = 0;
+    const uint64_t offset = in_.offset();
+    unsigned char fixed[10];
+    if (!TakeHeader(fixed, 10)) return false;
+    const auto fail = [&](absl::string_view what) {
+      Fail(absl::DataLossError(absl::StrCat(At(offset), "damaged gzip header: ", what)));
+      return false;
+    };
+    if (fixed[0] != 0x1f || fixed[1] != 0x8b) return fail("wrong magic number");
+    if (fixed[2] != 8) return fail("unknown compression method");
+    const int flags = fixed[3];
+    if ((flags & 0xe0) != 0) return fail("unknown flags");
+    if ((flags & 4) != 0) {
+      unsigned char size[2];
+      if (!TakeHeader(size, 2)) return false;
+      for (int left = size[0] | size[1] << 8; left > 0; --left) {
+        if (!TakeHeader(size, 1)) return false;
+      }
+    }
+    for (const int flag : {8, 16}) {  // name, comment
+      unsigned char c = (flags & flag) != 0 ? 1 : 0;
+      while (c != 0) {
+        if (!TakeHeader(&c, 1)) return false;
+      }
+    }
+    if ((flags & 2) != 0) {
+      const uint32_t want = header_crc_ & 0xffff;
+      unsigned char crc[2];
+      if (!TakeHeader(crc, 2)) return false;
+      if (want != static_cast<uint32_t>(crc[0] | crc[1] << 8)) return fail("wrong checksum");
+    }
+    return true;
+  }
+
+  bool TakeHeader(unsigned char* out, size_t size) {
+    if (!in_.Fill(size)) {
+      FailAtEnd("gzip");
+      return false;
+    }
+    std::memcpy(out, in_.next(), size);
+    header_crc_ = crc32_gzip_refl(header_crc_, out, size);
+    in_.Skip(size);
     return true;
   }
 
@@ -184,6 +227,7 @@ class InflateSource final : public Decompressor {
   const std::unique_ptr<inflate_state> state_;
   bool is_at_boundary_ = true;
   uint64_t member_count_ = 0;  // finished ones
+  uint32_t header_crc_ = 0;
 };
 
 class ZstdSource final : public Decompressor {
@@ -205,8 +249,8 @@ class ZstdSource final : public Decompressor {
         return 0;
       }
       // At most what the library asks for, so that a call decodes one block: when a call fails, it does not say how
-      // much it decoded before, and that would be lost.
-      ZSTD_inBuffer in = {in_.next(), std::min(in_.size(), wanted_), 0};
+      // much it decoded before, and that would be lost. Nothing while decoded bytes wait, for the same reason.
+      ZSTD_inBuffer in = {in_.next(), may_have_output_ ? 0 : std::min(in_.size(), wanted_), 0};
       ZSTD_outBuffer produced = {out, size, 0};
       const size_t result = ZSTD_decompressStream(context_, &produced, &in);
       if (ZSTD_isError(result)) {
@@ -265,13 +309,16 @@ class CheckedSource final : public ByteSource {
 
  protected:
   size_t ReadSome(char* out, size_t size) override {
-    const size_t got = source_->Read(out, size);
     const uint64_t done = position();
-    if (got > size_bytes_ - done) {
-      set_status(absl::DataLossError(
-          absl::StrCat(name(), ": expected ", size_bytes_, " bytes as the archive says, got more")));
-      return 0;
+    if (done == size_bytes_) {
+      char more;
+      if (source_->Read(&more, 1) > 0) {
+        set_status(absl::DataLossError(
+            absl::StrCat(name(), ": expected ", size_bytes_, " bytes as the archive says, got more")));
+        return 0;
+      }
     }
+    const size_t got = source_->Read(out, static_cast<size_t>(std::min<uint64_t>(size, size_bytes_ - done)));
     crc_ = crc32_gzip_refl(crc_, reinterpret_cast<const unsigned char*>(out), got);
     if (got > 0) return got;
     if (!source_->status().ok()) {
