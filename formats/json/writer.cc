@@ -283,20 +283,27 @@ void Writer::Raw(absl::string_view json) {
   cursor_ += json.size();
 }
 
-void Writer::RawRespelt(absl::string_view json) {
-  if (memmem(json.data(), json.size(), "\\\\\"", 3) == nullptr) return Raw(json);
+void Writer::Json(absl::string_view json) {
+  if (!layout_.blank_after_colon && memmem(json.data(), json.size(), "\\\\\"", 3) == nullptr) return Raw(json);
   Element(json.size());
-  // In a string every backslash starts an escape of at least two bytes, so a pair is an escaped backslash.
-  for (size_t i = 0; i < json.size();) {
-    if (json[i] != '\\' || i + 1 == json.size()) {
-      Append(json.substr(i++, 1));
-    } else if (json[i + 1] == '\\' && i + 2 < json.size() && json[i + 2] == '"') {
-      Append("\\u005c");
-      i += 2;
-    } else {
-      Append(json.substr(i, 2));
-      i += 2;
+  bool in_string = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    Reserve(kTokenBytes);
+    const char c = json[i];
+    if (in_string && c == '\\' && i + 1 < json.size()) {
+      // An escape has at least two bytes; the second is no matter of ours.
+      const char escaped = json[++i];
+      if (escaped == '\\' && i + 1 < json.size() && json[i + 1] == '"') {
+        Append("\\u005c");
+      } else {
+        *cursor_++ = c;
+        *cursor_++ = escaped;
+      }
+      continue;
     }
+    *cursor_++ = c;
+    if (c == '"') in_string = !in_string;
+    if (c == ':' && !in_string && layout_.blank_after_colon) *cursor_++ = ' ';
   }
 }
 

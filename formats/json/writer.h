@@ -114,8 +114,9 @@ class Writer {
 
   // REQUIRES: `json` is one valid JSON value; it is copied as it is.
   void Raw(absl::string_view json);
-  // As Raw, for text that others wrote: strings in it that end in an escaped backslash are respelt (\u005c).
-  void RawRespelt(absl::string_view json);
+  // REQUIRES: `json` is one valid JSON value without blanks outside strings, such as canonical JSON. As Raw, but
+  // strings that end in an escaped backslash are respelt (\u005c), and colons get their blank if the layout says so.
+  void Json(absl::string_view json);
 
  private:
   // What any single token but a string needs at most, the comma and the blank included.

@@ -327,12 +327,20 @@ TEST(WriterTest, GoesOnAfterFlush) {
 }
 
 TEST(WriterTest, RespellsEscapedBackslashesAtTheEndOfRawStrings) {
-  const auto raw = [](absl::string_view json) { return Written([&](Writer& w) { w.RawRespelt(json); }); };
+  const auto raw = [](absl::string_view json) { return Written([&](Writer& w) { w.Json(json); }); };
   EXPECT_EQ(raw(R"(["a\\b",1])"), R"(["a\\b",1])");
   EXPECT_EQ(raw(R"(["a\\",1])"), R"(["a\u005c",1])");
   EXPECT_EQ(raw(R"(["a\\\\",1])"), R"(["a\\\u005c",1])");
   EXPECT_EQ(raw(R"(["a\\\"b",1])"), R"(["a\\\"b",1])");
   EXPECT_EQ(raw(R"({"k\\":"\\"})"), R"({"k\u005c":"\u005c"})");
+}
+
+TEST(WriterTest, PutsBlanksIntoCanonicalJson) {
+  const auto json = [](absl::string_view text) {
+    return Written([&](Writer& w) { w.Json(text); }, {.break_depth = 0, .indent = 0, .blank_after_colon = true});
+  };
+  EXPECT_EQ(json(R"({"rank":0,"a:b":{"c\\x":"\":\\:","d":[]}})"), R"({"rank": 0,"a:b": {"c\\x": "\":\\:","d": []}})");
+  EXPECT_EQ(json(R"({"x":"a\\"})"), R"({"x": "a\u005c"})");
 }
 
 }  // namespace
