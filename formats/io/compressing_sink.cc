@@ -33,13 +33,32 @@ namespace {
 constexpr size_t kGzipBlockBytes = 512 << 10;
 constexpr size_t kZstdBlockBytes = 4 << 20;
 
-struct Block {
+// Memory that compressing a block needs. It goes from block to block: fresh pages for each would cost as much as the
+// compression itself.
+struct Scratch {
+  Scratch() = default;
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() { ZSTD_freeCCtx(zstd); }
+
   std::string in;
+  std::string out;       // larger than what it holds
+  size_t out_bytes = 0;  // what it holds
+  std::unique_ptr<isal_zstream> deflate;
+  std::vector<uint8_t> deflate_level;
+  ZSTD_CCtx* zstd = nullptr;
+
+  void ReserveOut(size_t size) {
+    if (out.size() < size) out.resize(size);
+  }
+};
+
+struct Block {
+  std::unique_ptr<Scratch> scratch;
   int level = 0;
   void (*encode)(Block*) = nullptr;
 
-  std::string out;
-  uint32_t crc = 0;  // gzip: of `in`
+  uint32_t crc = 0;  // gzip: of the input
   const char* error = nullptr;
 
   std::atomic<bool> is_claimed{false};
@@ -64,44 +83,50 @@ struct Block {
 };
 
 void EncodeGzip(Block* block) {
-  block->crc = crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(block->in.data()), block->in.size());
+  Scratch& scratch = *block->scratch;
+  std::string& in = scratch.in;
+  block->crc = crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(in.data()), in.size());
   static constexpr uint32_t kLevelBytes[] = {ISAL_DEF_LVL0_DEFAULT, ISAL_DEF_LVL1_DEFAULT, ISAL_DEF_LVL2_DEFAULT,
                                              ISAL_DEF_LVL3_DEFAULT};
-  std::vector<uint8_t> level_buffer(kLevelBytes[block->level]);
-  const std::unique_ptr<isal_zstream> stream(new isal_zstream);
+  scratch.deflate_level.resize(kLevelBytes[block->level]);
+  if (scratch.deflate == nullptr) scratch.deflate = std::make_unique<isal_zstream>();
+  isal_zstream* const stream = scratch.deflate.get();
   // Stateless: falls back to stored blocks where deflating would make the data larger.
-  isal_deflate_stateless_init(stream.get());
+  isal_deflate_stateless_init(stream);
   stream->level = static_cast<uint32_t>(block->level);
-  stream->level_buf = level_buffer.data();
-  stream->level_buf_size = static_cast<uint32_t>(level_buffer.size());
+  stream->level_buf = scratch.deflate_level.data();
+  stream->level_buf_size = static_cast<uint32_t>(scratch.deflate_level.size());
   stream->flush = FULL_FLUSH;
   stream->end_of_stream = 0;
-  stream->next_in = reinterpret_cast<uint8_t*>(block->in.data());
-  stream->avail_in = static_cast<uint32_t>(block->in.size());
-  block->out.resize(block->in.size() + block->in.size() / 64 + 1024);  // stored blocks cost 5 bytes for each 64 KiB
-  stream->next_out = reinterpret_cast<uint8_t*>(block->out.data());
-  stream->avail_out = static_cast<uint32_t>(block->out.size());
-  if (isal_deflate_stateless(stream.get()) != COMP_OK || stream->avail_in != 0) {
+  stream->next_in = reinterpret_cast<uint8_t*>(in.data());
+  stream->avail_in = static_cast<uint32_t>(in.size());
+  scratch.ReserveOut(in.size() + in.size() / 64 + 1024);  // stored blocks cost 5 bytes for each 64 KiB
+  stream->next_out = reinterpret_cast<uint8_t*>(scratch.out.data());
+  stream->avail_out = static_cast<uint32_t>(scratch.out.size());
+  if (isal_deflate_stateless(stream) != COMP_OK || stream->avail_in != 0) {
     block->error = "the deflate library failed";
     return;
   }
-  block->out.resize(block->out.size() - stream->avail_out);
+  scratch.out_bytes = scratch.out.size() - stream->avail_out;
 }
 
 void EncodeZstd(Block* block) {
-  ZSTD_CCtx* const context = ZSTD_createCCtx();
-  block->out.resize(ZSTD_compressBound(block->in.size()));
-  size_t result = 0;
-  if (context == nullptr) {
+  Scratch& scratch = *block->scratch;
+  if (scratch.zstd == nullptr) scratch.zstd = ZSTD_createCCtx();
+  if (scratch.zstd == nullptr) {
     block->error = "no memory for the zstd compressor";
-  } else {
-    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, block->level);
-    ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
-    result = ZSTD_compress2(context, block->out.data(), block->out.size(), block->in.data(), block->in.size());
-    if (ZSTD_isError(result)) block->error = ZSTD_getErrorName(result);
+    return;
   }
-  ZSTD_freeCCtx(context);
-  block->out.resize(block->error == nullptr ? result : 0);
+  ZSTD_CCtx_setParameter(scratch.zstd, ZSTD_c_compressionLevel, block->level);
+  ZSTD_CCtx_setParameter(scratch.zstd, ZSTD_c_checksumFlag, 1);
+  scratch.ReserveOut(ZSTD_compressBound(scratch.in.size()));
+  const size_t result =
+      ZSTD_compress2(scratch.zstd, scratch.out.data(), scratch.out.size(), scratch.in.data(), scratch.in.size());
+  if (ZSTD_isError(result)) {
+    block->error = ZSTD_getErrorName(result);
+    return;
+  }
+  scratch.out_bytes = result;
 }
 
 class BlockSink : public ByteSink {
@@ -123,16 +148,16 @@ class BlockSink : public ByteSink {
 
   void WriteSome(absl::string_view bytes) final {
     while (!bytes.empty() && status().ok()) {
-      if (pending_.capacity() < block_bytes_) pending_.reserve(block_bytes_);
-      const size_t size = std::min(bytes.size(), block_bytes_ - pending_.size());
-      pending_.append(bytes.data(), size);
+      std::string& in = Pending()->in;
+      const size_t size = std::min(bytes.size(), block_bytes_ - in.size());
+      in.append(bytes.data(), size);
       bytes.remove_prefix(size);
-      if (pending_.size() == block_bytes_) SubmitPending();
+      if (in.size() == block_bytes_) SubmitPending();
     }
   }
 
   void Finish() final {
-    if (!pending_.empty() || (!has_blocks_ && needs_a_block())) SubmitPending();
+    if (!Pending()->in.empty() || (!has_blocks_ && needs_a_block())) SubmitPending();
     while (!in_flight_.empty() && status().ok()) WriteOldest();
     if (!status().ok()) return;
     WriteEnd();
@@ -151,10 +176,25 @@ class BlockSink : public ByteSink {
   }
 
  private:
+  // Where input is gathered.
+  Scratch* Pending() {
+    if (pending_ == nullptr) {
+      if (spare_.empty()) {
+        pending_ = std::make_unique<Scratch>();
+        pending_->in.reserve(block_bytes_);
+      } else {
+        pending_ = std::move(spare_.back());
+        spare_.pop_back();
+        pending_->in.clear();
+      }
+    }
+    return pending_.get();
+  }
+
   void SubmitPending() {
     has_blocks_ = true;
     auto block = std::make_shared<Block>();
-    block->in = std::exchange(pending_, std::string());
+    block->scratch = std::move(pending_);
     block->level = level_;
     block->encode = encode_;
     in_flight_.push_back(block);
@@ -172,8 +212,9 @@ class BlockSink : public ByteSink {
     }
     if (!is_started_) WriteStart();
     is_started_ = true;
-    Emit(block->out);
+    Emit(absl::string_view(block->scratch->out.data(), block->scratch->out_bytes));
     BlockWritten(*block);
+    spare_.push_back(std::move(block->scratch));  // the block is done: nobody else will touch it
   }
 
   const std::unique_ptr<ByteSink> sink_;
@@ -182,7 +223,8 @@ class BlockSink : public ByteSink {
   const size_t block_bytes_;
   void (*const encode_)(Block*);
   const size_t max_in_flight_count_;
-  std::string pending_;
+  std::unique_ptr<Scratch> pending_;
+  std::vector<std::unique_ptr<Scratch>> spare_;
   std::deque<std::shared_ptr<Block>> in_flight_;  // oldest first
   bool has_blocks_ = false;
   bool is_started_ = false;
@@ -204,7 +246,7 @@ class GzipSink final : public BlockSink {
   }
 
   void BlockWritten(const Block& block) override {
-    crc_ = static_cast<uint32_t>(crc32_combine(crc_, block.crc, static_cast<z_off_t>(block.in.size())));
+    crc_ = static_cast<uint32_t>(crc32_combine(crc_, block.crc, static_cast<z_off_t>(block.scratch->in.size())));
   }
 
   void WriteEnd() override {
