@@ -18,7 +18,7 @@ uint32_t HashFields(absl::Span<const ArgField> fields, bool has_args_object) {
 
 bool ArgTable::InternShape(absl::Span<const ArgField> fields, bool has_args_object, ShapeId* id) {
   const uint32_t hash = HashFields(fields, has_args_object);
-  size_t mask = index_.size() - 1;
+  const size_t mask = index_.size() - 1;
   size_t slot = hash & mask;
   for (; index_[slot].second != 0; slot = (slot + 1) & mask) {
     if (index_[slot].first != hash) continue;
@@ -38,18 +38,20 @@ bool ArgTable::InternShape(absl::Span<const ArgField> fields, bool has_args_obje
   shapes_.push_back(std::move(shape));
   *id = ShapeId{static_cast<uint16_t>(shapes_.size() - 1)};
   index_[slot] = {hash, static_cast<uint32_t>(shapes_.size())};
-  if (shapes_.size() * 2 > index_.size()) {
-    std::vector<std::pair<uint32_t, uint32_t>> old(index_.size() * 2, {0, 0});
-    old.swap(index_);
-    mask = index_.size() - 1;
-    for (const auto& entry : old) {
-      if (entry.second == 0) continue;
-      slot = entry.first & mask;
-      while (index_[slot].second != 0) slot = (slot + 1) & mask;
-      index_[slot] = entry;
-    }
-  }
+  if (shapes_.size() * 2 > index_.size()) RebuildIndex();
   return true;
+}
+
+void ArgTable::RebuildIndex() {
+  size_t slots = 64;
+  while (slots < shapes_.size() * 4) slots *= 2;
+  index_.assign(slots, {0, 0});
+  for (size_t i = 0; i < shapes_.size(); ++i) {
+    const uint32_t hash = HashFields(shapes_[i].fields, shapes_[i].has_args_object);
+    size_t slot = hash & (slots - 1);
+    while (index_[slot].second != 0) slot = (slot + 1) & (slots - 1);
+    index_[slot] = {hash, static_cast<uint32_t>(i + 1)};
+  }
 }
 
 void ArgTable::Clear() {

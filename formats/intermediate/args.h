@@ -128,6 +128,7 @@ class ArgColumn {
   bool is_wide() const { return wide_; }
   const std::vector<uint32_t>& narrow_values() const { return narrow_values_; }
   const std::vector<uint64_t>& wide_values() const { return wide_values_; }
+  std::vector<uint32_t>& mutable_narrow_values() { return narrow_values_; }
   void AdoptNarrow(std::vector<uint32_t> values) {
     wide_ = false;
     narrow_values_ = std::move(values);
@@ -185,6 +186,9 @@ class ArgTable {
   const ArgShape& shape(ShapeId id) const { return shapes_[Index(id)]; }
   const std::vector<ArgShape>& shapes() const { return shapes_; }
   std::vector<ArgShape>& mutable_shapes() { return shapes_; }  // for the chunk decoder, which fills columns in bulk
+
+  // Call after the keys of shapes were changed in place.
+  void RebuildIndex();
 
   void Clear();
   size_t AllocatedBytes() const;

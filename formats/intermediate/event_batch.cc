@@ -45,15 +45,15 @@ TrackId EventBatch::InternTrack(const Track& track) {
 }
 
 bool EventBatch::InternCategory(StringId text, CategoryId* id) {
-  for (size_t i = 0; i < categories_.size(); ++i) {
-    if (categories_[i] == text) {
-      *id = CategoryId{static_cast<uint16_t>(i)};
-      return true;
-    }
+  if (Index(text) < category_of_text_.size() && category_of_text_[Index(text)] != kNoCategory) {
+    *id = category_of_text_[Index(text)];
+    return true;
   }
   if (categories_.size() >= Index(kNoCategory)) return false;
   *id = CategoryId{static_cast<uint16_t>(categories_.size())};
   categories_.push_back(text);
+  if (Index(text) >= category_of_text_.size()) category_of_text_.resize(Index(text) + 1, kNoCategory);
+  category_of_text_[Index(text)] = *id;
   return true;
 }
 
@@ -124,6 +124,39 @@ bool EventBatch::AppendFrom(const EventBatch& from, size_t row) {
   return true;
 }
 
+void EventBatch::RenumberStrings() {
+  StringPool renumbered;
+  std::vector<StringId> new_ids(strings.size(), kNoString);
+  const auto renumber = [&](StringId id) {
+    if (id == kNoString) return id;
+    StringId& new_id = new_ids[Index(id)];
+    if (new_id == kNoString) new_id = renumbered.Intern(strings.Get(id));
+    return new_id;
+  };
+  for (StringId& id : name) id = renumber(id);
+  for (StringId& id : categories_) id = renumber(id);
+  for (Track& t : tracks_) {
+    for (TrackPart* part : {&t.pid, &t.tid}) {
+      if (part->type == TrackPart::Type::kText || part->type == TrackPart::Type::kJson) {
+        part->value = Index(renumber(StringId{static_cast<uint32_t>(part->value)}));
+      }
+    }
+  }
+  std::vector<ArgShape>& shapes = args.mutable_shapes();
+  for (ArgShape& s : shapes) {
+    for (ArgField& f : s.fields) f.key = renumber(f.key);
+    for (ArgColumn& c : s.columns) {
+      if (c.type() != ArgType::kString && c.type() != ArgType::kJson && c.type() != ArgType::kNumber) continue;
+      for (uint32_t& id : c.mutable_narrow_values()) id = Index(renumber(StringId{id}));
+    }
+  }
+  strings = std::move(renumbered);
+  args.RebuildIndex();
+  std::vector<Track> tracks = std::move(tracks_);
+  std::vector<StringId> categories = std::move(categories_);
+  (void)AdoptTables(std::move(tracks), std::move(categories));  // they were distinct before
+}
+
 void EventBatch::Clear() {
   ts_ns.clear();
   dur_ns.clear();
@@ -140,28 +173,47 @@ void EventBatch::Clear() {
   tracks_.clear();
   categories_.clear();
   track_index_.clear();
+  category_of_text_.clear();
 }
 
 size_t EventBatch::AllocatedBytes() const {
   return Bytes(ts_ns) + Bytes(dur_ns) + Bytes(correlation) + Bytes(name) + Bytes(track) + Bytes(args_row) +
          Bytes(shape) + Bytes(category) + Bytes(kind) + Bytes(flags) + Bytes(tracks_) + Bytes(categories_) +
-         Bytes(track_index_) + strings.AllocatedBytes() + args.AllocatedBytes();
+         Bytes(track_index_) + Bytes(category_of_text_) + strings.AllocatedBytes() + args.AllocatedBytes();
 }
 
-void EventBatch::AdoptTables(std::vector<Track> tracks, std::vector<StringId> categories) {
+bool EventBatch::AdoptTables(std::vector<Track> tracks, std::vector<StringId> categories) {
   tracks_ = std::move(tracks);
   categories_ = std::move(categories);
+  category_of_text_.clear();
   track_index_.clear();
+  bool is_distinct = true;
+  for (size_t i = 0; i < categories_.size(); ++i) {
+    const size_t text = Index(categories_[i]);
+    if (text >= category_of_text_.size()) category_of_text_.resize(text + 1, kNoCategory);
+    is_distinct &= category_of_text_[text] == kNoCategory;
+    category_of_text_[text] = CategoryId{static_cast<uint16_t>(i)};
+  }
   if (!tracks_.empty()) {
     size_t slots = 64;
     while (slots < tracks_.size() * 4) slots *= 2;
     track_index_.assign(slots, 0);
     for (size_t i = 0; i < tracks_.size(); ++i) {
       size_t slot = HashTrack(tracks_[i]) & (slots - 1);
-      while (track_index_[slot] != 0) slot = (slot + 1) & (slots - 1);
+      while (track_index_[slot] != 0) {
+        is_distinct &= !(tracks_[track_index_[slot] - 1] == tracks_[i]);
+        slot = (slot + 1) & (slots - 1);
+      }
       track_index_[slot] = static_cast<uint32_t>(i + 1);
     }
   }
+  if (!is_distinct) {
+    tracks_.clear();
+    categories_.clear();
+    track_index_.clear();
+    category_of_text_.clear();
+  }
+  return is_distinct;
 }
 
 }  // namespace tracekiln

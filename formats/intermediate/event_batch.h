@@ -60,9 +60,11 @@ inline constexpr int64_t kUnfinished = -1;
 // all rows in real traces). Such a flow event is no row of its own but a flag of the slice before it:
 //   kFlowOut: followed by {"ph":"s","id":CORRELATION,"cat":"ac2g","name":"ac2g"} with the slice's pid, tid and ts
 //   kFlowIn:  followed by the same with "ph":"f" and "bp":"e"
-// At most one of them is set.
+// At most one of these two is set.
 inline constexpr uint8_t kFlowOut = 1;
 inline constexpr uint8_t kFlowIn = 2;
+// The event had no timestamp (metadata only): ts_ns is 0 and is not written again.
+inline constexpr uint8_t kNoTimestamp = 4;
 
 // A pid or tid as the trace gave it. Numbers and texts differ: 7 is not "7".
 struct TrackPart {
@@ -106,7 +108,7 @@ class EventBatch {
   static constexpr size_t kCoreBytesPerRow = 8 + 8 + 8 + 4 + 4 + 4 + 2 + 2 + 1 + 1;
 
   // The core columns, all of rows() entries. args_row[i] is row i's number within its shape.
-  // A reader that was asked for some columns only leaves the others empty.
+  // A reader that was asked for core columns only gives every row ArgTable::kNoArgs.
   std::vector<int64_t> ts_ns;
   std::vector<int64_t> dur_ns;
   std::vector<int64_t> correlation;
@@ -167,16 +169,21 @@ class EventBatch {
   // (nothing was appended then). O(fields) hash look-ups: for rare rewrites, not for hot paths.
   [[nodiscard]] bool AppendFrom(const EventBatch& from, size_t row);
 
+  // Renumbers the strings in the order in which the columns use them and drops those that nothing uses. Batches with
+  // the same rows are then the same, however they were filled. O(rows).
+  void RenumberStrings();
+
   void Clear();
   size_t AllocatedBytes() const;
 
-  // For decoders, which fill the tables in bulk.
-  void AdoptTables(std::vector<Track> tracks, std::vector<StringId> categories);
+  // For decoders, which fill the tables in bulk. False, with the tables empty, if two tracks or categories are equal.
+  [[nodiscard]] bool AdoptTables(std::vector<Track> tracks, std::vector<StringId> categories);
 
  private:
   std::vector<Track> tracks_;
   std::vector<StringId> categories_;
-  std::vector<uint32_t> track_index_;  // open addressing: track number + 1
+  std::vector<uint32_t> track_index_;         // open addressing: track number + 1
+  std::vector<CategoryId> category_of_text_;  // by StringId, as far as categories were interned; kNoCategory: none
 };
 
 }  // namespace tracekiln

@@ -11,7 +11,7 @@ void ImportReport::Add(Severity severity, absl::string_view reason, uint64_t off
   for (Entry& e : entries_) {
     if (e.severity == severity && e.reason == reason) {
       e.count += count;
-      if (e.first_offsets.size() < kMaxOffsets) e.first_offsets.push_back(offset);
+      if (offset != kNoOffset && e.first_offsets.size() < kMaxOffsets) e.first_offsets.push_back(offset);
       return;
     }
   }
@@ -19,7 +19,7 @@ void ImportReport::Add(Severity severity, absl::string_view reason, uint64_t off
   e.reason = std::string(reason);
   e.severity = severity;
   e.count = count;
-  e.first_offsets.push_back(offset);
+  if (offset != kNoOffset) e.first_offsets.push_back(offset);
   e.detail = std::string(detail);
   entries_.push_back(std::move(e));
 }

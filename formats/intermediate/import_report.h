@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -37,6 +38,7 @@ class ImportReport {
   };
 
   static constexpr size_t kMaxOffsets = 3;
+  static constexpr uint64_t kNoOffset = ~uint64_t{0};  // an occurrence without a place in the file
 
   uint64_t seen = 0;
   uint64_t imported = 0;
@@ -45,7 +47,7 @@ class ImportReport {
   uint64_t input_bytes = 0;  // decompressed
   const std::vector<Entry>& entries() const { return entries_; }
 
-  // Counts `count` occurrences of which the first is at `offset`.
+  // Counts `count` occurrences of which the first is at `offset` (or kNoOffset).
   void Add(Severity severity, absl::string_view reason, uint64_t offset, absl::string_view detail = {},
            uint64_t count = 1);
   void Skip(absl::string_view reason, uint64_t offset, absl::string_view detail = {}) {
@@ -57,6 +59,9 @@ class ImportReport {
   void Note(absl::string_view reason, uint64_t offset, absl::string_view detail = {}) {
     Add(Severity::kNote, reason, offset, detail);
   }
+
+  // Adds an entry as it is; one of the same severity and reason must not be there yet. For decoders.
+  void AddEntry(Entry entry) { entries_.push_back(std::move(entry)); }
 
   // Adds the counts of `other`, whose offsets all lie behind ours.
   void Merge(const ImportReport& other);

@@ -1,6 +1,7 @@
 #include "formats/intermediate/string_pool.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tracekiln {
 namespace {
@@ -42,6 +43,28 @@ void StringPool::Grow() {
     while (slots_[slot].id != kEmpty) slot = (slot + 1) & mask_;
     slots_[slot] = s;
   }
+}
+
+bool StringPool::Adopt(std::string bytes, std::vector<uint32_t> ends) {
+  bytes_ = std::move(bytes);
+  ends_ = std::move(ends);
+  size_t slot_count = kInitialSlots;
+  while (slot_count < size() * 2 + 2) slot_count *= 2;
+  slots_.assign(slot_count, Slot{0, kEmpty});
+  mask_ = slot_count - 1;
+  for (uint32_t id = 0; id < size(); ++id) {
+    const absl::string_view text = Get(StringId{id});
+    const uint32_t hash = Hash(text);
+    size_t slot = hash & mask_;
+    for (; slots_[slot].id != kEmpty; slot = (slot + 1) & mask_) {
+      if (slots_[slot].hash == hash && Get(StringId{slots_[slot].id}) == text) {
+        Clear();
+        return false;
+      }
+    }
+    slots_[slot] = Slot{hash, id};
+  }
+  return true;
 }
 
 void StringPool::Clear() {

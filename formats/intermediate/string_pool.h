@@ -60,6 +60,10 @@ class StringPool {
   absl::string_view bytes() const { return absl::string_view(bytes_.data(), bytes_.size()); }
   const std::vector<uint32_t>& ends() const { return ends_; }
 
+  // Replaces the contents in bulk, for decoders: string i becomes bytes[ends[i], ends[i + 1]). False, and the pool is
+  // empty, if two strings are equal. REQUIRES: ends[0] == 0, ascending, the last is bytes.size(); the limits above.
+  [[nodiscard]] bool Adopt(std::string bytes, std::vector<uint32_t> ends);
+
   // Forgets all strings and keeps the memory.
   void Clear();
 
