@@ -1,0 +1,4 @@
+#include "formats/chrome/chrome_importer.h"
+
+#include <gtest/gtest.h>
+TEST(Smoke, Compiles) {}

@@ -1,0 +1,72 @@
+// What can only be known across blocks: which E ends which B, and which flow ends have a start.
+//
+// Batches pass through in file order. A begun slice becomes a row when it ends (Chrome's E is merged into its B), so a
+// batch without B and E passes untouched and a batch with them is rebuilt.
+//
+// Pairing rule: an E without a name ends the innermost open slice of its thread; an E with a name ends the innermost
+// open one of that name. An E that finds none is skipped ("end_without_begin"). What is still open at the end becomes
+// an unfinished slice
+// ("begin_without_end"). Arguments of the E join those of the B; where both have a key, the E's value counts, as in
+// catapult.
+#ifndef TRACEKILN_FORMATS_CHROME_SLICE_PAIRING_H_
+#define TRACEKILN_FORMATS_CHROME_SLICE_PAIRING_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "formats/intermediate/event_batch.h"
+#include "formats/intermediate/import_report.h"
+
+namespace tracekiln::chrome {
+
+class SlicePairing {
+ public:
+  // Appends what becomes of `batch` to *out (nothing, or one or more batches, none of them empty). Corrects *report, in
+  // which each B and E was counted as imported.
+  void Process(EventBatch batch, std::deque<EventBatch>* out, ImportReport* report);
+
+  // Call once at the end: appends the unfinished slices.
+  void Finish(std::deque<EventBatch>* out, ImportReport* report);
+
+ private:
+  using Stack = std::vector<uint32_t>;  // rows of open_, outermost first
+
+  void End(const EventBatch& batch, size_t row, EventBatch* to, std::deque<EventBatch>* out, ImportReport* report);
+  void Begin(const EventBatch& batch, size_t row);
+
+  EventBatch open_;  // rows of slices that began; those that ended stay until Compact
+  size_t ended_ = 0;
+  absl::flat_hash_map<std::string, Stack> stacks_;
+  void Compact();
+};
+
+// Counts flow ends without a start, over a whole trace.
+class FlowCensus {
+ public:
+  void Process(const EventBatch& batch);
+  // Notes "flow_end_without_start".
+  void Finish(ImportReport* report) const;
+
+ private:
+  static constexpr uint64_t kPageIds = 1 << 16;
+  static constexpr uint8_t kStarted = 0x80;  // the other bits count ends, up to 127
+  static constexpr size_t kMaxOther = 1 << 22;
+  void Count(uint64_t id, bool is_start);
+  void CountOther(const std::string& key, bool is_start);
+
+  // Flows that restate a correlation, by id: dense small numbers.
+  absl::flat_hash_map<uint64_t, std::unique_ptr<uint8_t[]>> pages_;
+  uint64_t last_page_number_ = ~uint64_t{0};
+  uint8_t* last_page_ = nullptr;
+  // Others, by category and id.
+  absl::flat_hash_map<uint64_t, uint8_t> other_;
+  bool is_incomplete_ = false;
+};
+
+}  // namespace tracekiln::chrome
+
+#endif  // TRACEKILN_FORMATS_CHROME_SLICE_PAIRING_H_
