@@ -29,37 +29,71 @@
 namespace tracekiln::chrome {
 namespace {
 
-// Text with kBlockPadding zero bytes behind it.
+// Text with kBlockPadding zero bytes behind it. (Not a std::string: megabytes that a read overwrites at once need no
+// zeros.)
 class PaddedText {
  public:
-  PaddedText() : bytes_(kBlockPadding, '\0') {}
-  explicit PaddedText(absl::string_view text) : PaddedText() { Append(text); }
+  PaddedText() = default;
+  explicit PaddedText(absl::string_view text) { Append(text); }
+  PaddedText(PaddedText&& other) noexcept { *this = std::move(other); }
+  PaddedText& operator=(PaddedText&& other) noexcept {
+    bytes_ = std::move(other.bytes_);
+    size_ = std::exchange(other.size_, 0);
+    capacity_ = std::exchange(other.capacity_, 0);
+    return *this;
+  }
 
-  const char* data() const { return bytes_.data(); }
-  size_t size() const { return bytes_.size() - kBlockPadding; }
-  absl::string_view view() const { return absl::string_view(data(), size()); }
+  const char* data() const { return bytes_ == nullptr ? kEmpty : bytes_.get(); }
+  size_t size() const { return size_; }
+  absl::string_view view() const { return absl::string_view(data(), size_); }
 
   void Append(absl::string_view text) {
-    bytes_.resize(size());
-    bytes_.append(text.data(), text.size());
-    bytes_.append(kBlockPadding, '\0');
+    if (text.empty()) return;
+    Reserve(size_ + text.size());
+    std::memcpy(bytes_.get() + size_, text.data(), text.size());
+    SetSize(size_ + text.size());
   }
-  void RemovePrefix(size_t count) { bytes_.erase(0, count); }
 
-  // Appends up to `count` bytes of `source`; returns how many. 0 at the end or a failure.
+  void RemovePrefix(size_t count) {
+    if (count == 0) return;
+    std::memmove(bytes_.get(), bytes_.get() + count, size_ - count);
+    SetSize(size_ - count);
+  }
+
+  // Appends up to `count` bytes of `source`; returns how many. Fewer only at the end or at a failure.
   size_t AppendFrom(io::ByteSource& source, size_t count) {
-    const size_t old_size = size();
-    bytes_.resize(old_size + count + kBlockPadding);
-    const size_t got = source.ReadFully(&bytes_[old_size], count);
-    bytes_.resize(old_size + got);
-    bytes_.append(kBlockPadding, '\0');
+    Reserve(size_ + count);
+    const size_t got = source.ReadFully(bytes_.get() + size_, count);
+    SetSize(size_ + got);
     return got;
   }
 
-  void Reserve(size_t count) { bytes_.reserve(count + kBlockPadding); }
+  void Reserve(size_t count) {
+    if (count <= capacity_ && bytes_ != nullptr) return;
+    const size_t capacity = capacity_ == 0 ? count : std::max(count, 2 * capacity_);
+    std::unique_ptr<char[]> bytes(new char[capacity + kBlockPadding]);
+    if (size_ > 0) std::memcpy(bytes.get(), bytes_.get(), size_);
+    bytes_ = std::move(bytes);
+    capacity_ = capacity;
+    SetSize(size_);
+  }
+
+  // Forgets the text and keeps the memory.
+  void Clear() {
+    if (bytes_ != nullptr) SetSize(0);
+  }
 
  private:
-  std::string bytes_;
+  static constexpr char kEmpty[kBlockPadding] = {};
+
+  void SetSize(size_t size) {
+    size_ = size;
+    std::memset(bytes_.get() + size, 0, kBlockPadding);
+  }
+
+  std::unique_ptr<char[]> bytes_;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
 };
 
 struct Block {
@@ -357,6 +391,10 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
   bool StartBlock() {
     auto block = std::make_shared<Block>();
     block->offset = OffsetOf(Cursor());
+    if (!spare_texts_.empty()) {
+      block->text = std::move(spare_texts_.back());
+      spare_texts_.pop_back();
+    }
     block->text.Reserve(std::max(tuning_.block_bytes, text_.size() - position_));
     block->text.Append(text_.view().substr(position_));
     text_offset_ += text_.size();
@@ -424,7 +462,12 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
     in_flight_.pop_front();
     Wait(block);
     if (left_over_.size() == 0 && block->state == list_state_) {
-      return Accept(block->text.view().substr(0, block->size), block->offset, std::move(block->result));
+      const absl::Status status =
+          Accept(block->text.view().substr(0, block->size), block->offset, std::move(block->result));
+      // A new block's memory costs a page fault every 4 KiB, which is as much as reading it.
+      block->text.Clear();
+      spare_texts_.push_back(std::move(block->text));
+      return status;
     }
     // The cut was inside an event (or the event is longer than a block): join and parse again. Each try at least
     // doubles the text, so that the work stays linear.
@@ -561,6 +604,7 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
   std::string first_damage_;
   uint64_t first_damage_offset_ = 0;
 
+  std::vector<PaddedText> spare_texts_;
   PaddedText text_;           // read, but not given to anybody yet, from position_ on
   uint64_t text_offset_ = 0;  // of text_[0] in the file
   size_t position_ = 0;

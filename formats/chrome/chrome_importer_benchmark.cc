@@ -27,7 +27,7 @@ namespace {
 struct InputText {
   std::string name;
   std::string text;  // the whole document
-  uint64_t events = 0;
+  std::string path;  // empty: generated
 };
 
 std::string GeneratedTrace(int events) {
@@ -56,7 +56,7 @@ std::vector<InputText>& Inputs() {
 }
 
 uint64_t Import(const InputText& input, bool general_only, io::Executor& executor) {
-  auto opened = io::OpenMemory(input.text, input.name);
+  auto opened = input.path.empty() ? io::OpenMemory(input.text, input.name) : io::OpenInput(input.path);
   ImporterTuning tuning;
   tuning.general_tier_only = general_only;
   auto source = OpenChromeJson(std::move(*opened), {}, executor, tuning);
@@ -218,13 +218,14 @@ void RegisterAll(int argc, char** argv) {
     }
     InputText input;
     const std::string path = argv[i];
+    input.path = path;
     input.name = path.substr(path.rfind('/') + 1).substr(0, 24);
     auto stream = (*opened)->Stream();
     std::string chunk(1 << 20, '\0');
     while (const size_t got = stream->Read(&chunk[0], chunk.size())) input.text.append(chunk, 0, got);
     Inputs().push_back(std::move(input));
   }
-  if (Inputs().empty()) Inputs().push_back({"generated", GeneratedTrace(20000), 0});
+  if (Inputs().empty()) Inputs().push_back({"generated", GeneratedTrace(20000), ""});
   for (size_t i = 0; i < Inputs().size(); ++i) {
     const std::string name = Inputs()[i].name;
     benchmark::RegisterBenchmark((name + "/memcpy").c_str(), BM_Memcpy, i);
