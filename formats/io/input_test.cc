@@ -343,6 +343,8 @@ TEST(InputTest, ErrorsNameFileOffsetAndReason) {
       {"garbage behind zstd", Zstd(text) + "garbage", Code::kInvalidArgument,
        absl::StrCat("in.json:", Zstd(text).size(), ": "), 300000},
       {"little behind zstd", Zstd(text) + "g", Code::kDataLoss, "truncated", 300000},
+      {"zstd window of 256 MiB", std::string("\x28\xb5\x2f\xfd\x00\x90\x01\x00\x00", 9), Code::kResourceExhausted,
+       "in.json:", 0},
       {"cut zip", ZipBuilder().Add("t.json", text).Finish().substr(0, 1000), Code::kDataLoss, "zip archive", 0},
       {"empty zip", ZipBuilder().Finish(), Code::kInvalidArgument, "got none", 0},
       {"two members", ZipBuilder().Add("a.json", "1").Add("b.json", "2").Finish(), Code::kInvalidArgument,
