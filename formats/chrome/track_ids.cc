@@ -1,0 +1,157 @@
+#include "formats/chrome/track_ids.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+
+namespace tracekiln::chrome {
+namespace {
+
+constexpr int64_t kMaxSafeId = 0xffffffff;
+
+TrackIdPart Outlive(const EventBatch& batch, const TrackPart& part) {
+  TrackIdPart id;
+  switch (part.type) {
+    case TrackPart::Type::kAbsent: break;
+    case TrackPart::Type::kInt: id.number = part.value; break;
+    case TrackPart::Type::kText:
+    case TrackPart::Type::kJson:
+      id.type = part.type;
+      id.text = std::string(batch.Text(StringId{static_cast<uint32_t>(part.value)}));
+      break;
+  }
+  return id;
+}
+
+// Distinct parts have distinct keys, none of which starts another one of the same batch position.
+void AppendKey(const EventBatch& batch, const TrackPart& part, std::string* key) {
+  const bool is_text = part.type == TrackPart::Type::kText || part.type == TrackPart::Type::kJson;
+  const int64_t number = part.type == TrackPart::Type::kInt ? part.value : 0;
+  const absl::string_view text =
+      is_text ? batch.Text(StringId{static_cast<uint32_t>(part.value)}) : absl::string_view();
+  key->push_back(part.type == TrackPart::Type::kText ? 't' : is_text ? 'j' : 'i');
+  const int64_t fixed = is_text ? static_cast<int64_t>(text.size()) : number;
+  char bytes[8];
+  std::memcpy(bytes, &fixed, 8);
+  key->append(bytes, 8);
+  key->append(text.data(), text.size());
+}
+
+bool IsSafe(const TrackIdPart& id) {
+  return id.type == TrackPart::Type::kInt && id.number >= 1 && id.number <= kMaxSafeId;
+}
+
+class FreeIds {
+ public:
+  void Use(const TrackIdPart& id) {
+    if (IsSafe(id)) used_.insert(static_cast<uint32_t>(id.number));
+  }
+  // Large ones first: no system gives them, and they catch the eye.
+  uint32_t Take() {
+    for (;;) {
+      const uint32_t id = next_;
+      next_ = next_ == kMaxSafeId ? 1 : next_ + 1;
+      if (used_.insert(id).second) return id;
+    }
+  }
+
+ private:
+  absl::flat_hash_set<uint32_t> used_;
+  uint32_t next_ = 4'000'000'000;
+};
+
+}  // namespace
+
+std::string TrackIdPart::Display() const { return type == TrackPart::Type::kInt ? absl::StrCat(number) : text; }
+
+bool TrackTable::Row::is_renamed() const {
+  return !(id.type == TrackPart::Type::kInt && !safe_tids.empty() && id.number == int64_t{safe_tids[0]});
+}
+
+uint32_t TrackTable::InternProcess(const EventBatch& batch, const TrackPart& pid) {
+  std::string key;
+  AppendKey(batch, pid, &key);
+  const auto [it, is_new] = process_index_.try_emplace(std::move(key), static_cast<uint32_t>(processes_.size()));
+  if (is_new) {
+    processes_.emplace_back();
+    processes_.back().id = Outlive(batch, pid);
+  }
+  return it->second;
+}
+
+uint32_t TrackTable::InternRow(const EventBatch& batch, const Track& track) {
+  std::string key;
+  AppendKey(batch, track.pid, &key);
+  AppendKey(batch, track.tid, &key);
+  const auto [it, is_new] = row_index_.try_emplace(std::move(key), static_cast<uint32_t>(rows_.size()));
+  if (is_new) {
+    rows_.emplace_back();
+    rows_.back().process = InternProcess(batch, track.pid);
+    rows_.back().id = Outlive(batch, track.tid);
+  }
+  return it->second;
+}
+
+std::vector<uint32_t> TrackTable::RowsOf(const EventBatch& batch) const {
+  std::vector<uint32_t> rows;
+  std::string key;
+  for (const Track& track : batch.tracks()) {
+    key.clear();
+    AppendKey(batch, track.pid, &key);
+    AppendKey(batch, track.tid, &key);
+    const auto it = row_index_.find(key);
+    rows.push_back(it == row_index_.end() ? ~uint32_t{0} : it->second);
+  }
+  return rows;
+}
+
+void TrackTable::AssignIds() {
+  FreeIds ids;
+  for (const Process& p : processes_) ids.Use(p.id);
+  for (const Row& r : rows_) ids.Use(r.id);
+  for (Process& p : processes_) p.safe_pid = IsSafe(p.id) ? static_cast<uint32_t>(p.id.number) : ids.Take();
+  std::vector<std::vector<uint32_t>> rows_of(processes_.size());
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    Row& r = rows_[i];
+    r.safe_tids = {IsSafe(r.id) ? static_cast<uint32_t>(r.id.number) : ids.Take()};
+    for (uint32_t lane = 1; lane < r.lane_count; ++lane) r.safe_tids.push_back(ids.Take());
+    rows_of[r.process].push_back(i);
+  }
+  // Where a row has lanes, all rows of the process are numbered afresh, in the order they had, so that lanes come next
+  // to their row.
+  for (std::vector<uint32_t>& rows : rows_of) {
+    const bool has_lanes = std::any_of(rows.begin(), rows.end(), [&](uint32_t r) { return rows_[r].lane_count > 1; });
+    if (!has_lanes) continue;
+    std::stable_sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
+      const auto key = [&](uint32_t r) { return std::make_pair(rows_[r].sort_index.value_or(0), rows_[r].id.number); };
+      return key(a) < key(b);
+    });
+    int64_t next = 0;
+    for (uint32_t r : rows) {
+      for (uint32_t lane = 0; lane < rows_[r].lane_count; ++lane) rows_[r].lane_sort_indices.push_back(next++);
+    }
+  }
+}
+
+std::optional<std::string> TrackTable::ProcessName(const Process& process) const {
+  const bool is_renamed = !IsSafe(process.id);
+  if (!is_renamed) return process.name;
+  const std::string original =
+      process.id.type == TrackPart::Type::kInt ? absl::StrCat("pid ", process.id.number) : process.id.Display();
+  if (!process.name.has_value() || process.name->empty()) return original;
+  return absl::StrCat(*process.name, " (", original, ")");
+}
+
+std::optional<std::string> TrackTable::RowName(const Row& row, uint32_t lane) const {
+  std::optional<std::string> name = row.name;
+  if (!name.has_value() && (row.is_renamed() || lane > 0)) {
+    name = row.id.type == TrackPart::Type::kInt ? absl::StrCat("thread ", row.id.number) : row.id.Display();
+  }
+  if (lane > 0) name = absl::StrCat(*name, " (lane ", lane + 1, ")");
+  return name;
+}
+
+}  // namespace tracekiln::chrome
