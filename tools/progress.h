@@ -12,7 +12,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -48,18 +50,26 @@ class ProgressMeter {
 // elapsed_ns 0: no rate.
 std::string ProgressText(uint64_t done_bytes, uint64_t total_bytes, uint64_t event_count, int64_t elapsed_ns);
 
-// Passes a source through and tells a meter what was read. Both must outlive it.
+// Passes a source through and tells a meter, which must outlive it, what was read.
 class ProgressSource final : public TraceSource {
  public:
+  // Does not own the source.
   ProgressSource(TraceSource& source, ProgressMeter* meter) : source_(source), meter_(meter) {}
+  // Owns it.
+  ProgressSource(std::unique_ptr<TraceSource> source, ProgressMeter* meter)
+      : owned_(std::move(source)), source_(*owned_), meter_(meter) {}
 
   absl::StatusOr<bool> Next(EventBatch* batch) override;
-  absl::Status Rewind() override { return source_.Rewind(); }
+  absl::Status Rewind() override {
+    event_count_ = 0;
+    return source_.Rewind();
+  }
   bool can_rewind() const override { return source_.can_rewind(); }
   const TraceInfo& info() const override { return source_.info(); }
   Progress progress() const override { return source_.progress(); }
 
  private:
+  const std::unique_ptr<TraceSource> owned_;
   TraceSource& source_;
   ProgressMeter* const meter_;
   uint64_t event_count_ = 0;

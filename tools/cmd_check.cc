@@ -1,0 +1,226 @@
+// tracekiln check: is a trace fit to be analysed, and what is odd about it. The findings are those of analysis/health.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "analysis/health/health.h"
+#include "formats/json/writer.h"
+#include "tools/commands.h"
+#include "tools/open_trace.h"
+#include "tools/progress.h"
+#include "tools/report_json.h"
+#include "tools/text_table.h"
+
+namespace tracekiln::tools {
+namespace {
+
+using health::DeviceHealth;
+using health::Finding;
+using health::HealthReport;
+using health::Place;
+
+std::string Plural(uint64_t count, absl::string_view word) {
+  return absl::StrCat(count, " ", word, count == 1 ? "" : "s");
+}
+
+std::string ValueText(int64_t value, health::Unit unit) {
+  return unit == health::Unit::kNanoseconds ? MicrosText(value) : absl::StrCat(value);
+}
+
+// Rounded down to a tenth of a percent: 99.99 % is not 100 %.
+std::string UtilisationText(const DeviceHealth& device) {
+  const int tenths = static_cast<int>(device.utilisation() * 1000);
+  return absl::StrFormat("%d.%d %%", tenths / 10, tenths % 10);
+}
+
+std::string PlaceText(const Place& place) {
+  if (place.byte_offset) return absl::StrCat("byte ", *place.byte_offset);
+  std::vector<std::string> parts = {absl::StrCat("row ", place.row.value_or(0), " at ", MicrosText(place.ts_ns))};
+  if (!place.track.empty()) parts.push_back(absl::StrCat("on ", Printable(place.track, 60)));
+  if (!place.name.empty()) parts.push_back(Printable(place.name, 80));
+  if (!place.detail.empty()) parts.push_back(Printable(place.detail));
+  return absl::StrJoin(parts, ", ");
+}
+
+std::string ReportText(absl::string_view name, const TraceInfo& info, const HealthReport& report) {
+  const uint64_t warnings = report.warning_count();
+  std::string out = absl::StrCat(Printable(name), ": ", warnings == 0 ? "healthy" : Plural(warnings, "warning"), ", ",
+                                 Plural(report.findings.size() - warnings, "note"), "\n");
+  const std::string import_text = info.report.ToText();
+  absl::StrAppend(&out, "  import: ", absl::string_view(import_text).substr(0, import_text.find('\n')), "\n  ",
+                  Plural(report.row_count, "event"), ", ", Plural(report.slice_count, "slice"), ", ",
+                  Plural(report.step_count, "step"), "\n");
+  for (const DeviceHealth& device : report.devices) {
+    absl::StrAppend(&out, "  device ", Printable(device.device, 40), ": busy ", MicrosText(device.busy_ns),
+                    " of a span of ", MicrosText(device.span_ns));
+    if (device.span_ns > 0) absl::StrAppend(&out, " (", UtilisationText(device), ")");
+    absl::StrAppend(&out, "; ", device.work_count, " kernels and copies, sum of durations ", MicrosText(device.sum_ns),
+                    "\n");
+  }
+  const health::LaunchHealth& launches = report.launches;
+  if (launches.linked_launch_count > 0) {
+    absl::StrAppend(&out, "  ", Plural(launches.linked_launch_count, "launch call"), " linked to ",
+                    launches.linked_work_count, " kernels and copies; mean delay to the first ",
+                    launches.mean_delay_ns ? MicrosText(*launches.mean_delay_ns) : "n/a", " over ",
+                    Plural(launches.delay_count, "launch call"));
+    if (launches.negative_delay_count > 0) {
+      absl::StrAppend(&out, " (", Plural(launches.negative_delay_count, "negative delay"), " left out)");
+    }
+    absl::StrAppend(&out, "\n");
+  }
+  for (const Finding& finding : report.findings) {
+    absl::StrAppend(&out, finding.severity == health::Severity::kWarning ? "  warning  " : "  note     ", finding.code,
+                    ": ", finding.count);
+    if (finding.worst) absl::StrAppend(&out, ", worst ", ValueText(*finding.worst, finding.worst_unit));
+    if (!finding.text.empty()) absl::StrAppend(&out, "; ", Printable(finding.text, 300));
+    absl::StrAppend(&out, "\n");
+    for (const Place& place : finding.first) absl::StrAppend(&out, "             ", PlaceText(place), "\n");
+  }
+  return out;
+}
+
+void WritePlace(const Place& place, json::Writer* w) {
+  w->BeginObject();
+  if (place.byte_offset) {
+    w->Key("byte_offset");
+    w->Uint(*place.byte_offset);
+  } else {
+    w->Key("row");
+    w->Uint(place.row.value_or(0));
+    w->Key("ts_us");
+    w->MicrosFromNanos(place.ts_ns);
+    w->Key("name");
+    w->String(place.name);
+    if (!place.track.empty()) {
+      w->Key("track");
+      w->String(place.track);
+    }
+    if (!place.detail.empty()) {
+      w->Key("detail");
+      w->String(place.detail);
+    }
+  }
+  w->EndObject();
+}
+
+void WriteJson(absl::string_view name, const TraceInfo& info, const HealthReport& report, std::string* out) {
+  json::Writer w(out);
+  w.BeginObject();
+  w.Key("file"), w.String(name);
+  w.Key("warnings"), w.Uint(report.warning_count());
+  w.Key("notes"), w.Uint(report.findings.size() - report.warning_count());
+  w.Key("events"), w.Uint(report.row_count);
+  w.Key("slices"), w.Uint(report.slice_count);
+  w.Key("steps"), w.Uint(report.step_count);
+  w.Key("devices");
+  w.BeginArray();
+  for (const DeviceHealth& device : report.devices) {
+    w.BeginObject();
+    w.Key("device"), w.String(device.device);
+    w.Key("work"), w.Uint(device.work_count);
+    w.Key("sum_ns"), w.Int(device.sum_ns);
+    w.Key("busy_ns"), w.Int(device.busy_ns);
+    w.Key("span_ns"), w.Int(device.span_ns);
+    w.Key("utilisation");
+    if (device.span_ns > 0) {
+      w.Double(device.utilisation());
+    } else {
+      w.Null();
+    }
+    w.EndObject();
+  }
+  w.EndArray();
+  w.Key("launches");
+  w.BeginObject();
+  w.Key("linked_launches"), w.Uint(report.launches.linked_launch_count);
+  w.Key("linked_work"), w.Uint(report.launches.linked_work_count);
+  w.Key("delays"), w.Uint(report.launches.delay_count);
+  w.Key("negative_delays"), w.Uint(report.launches.negative_delay_count);
+  w.Key("mean_delay_ns");
+  if (report.launches.mean_delay_ns) {
+    w.Int(*report.launches.mean_delay_ns);
+  } else {
+    w.Null();
+  }
+  w.EndObject();
+  w.Key("findings");
+  w.BeginArray();
+  for (const Finding& finding : report.findings) {
+    w.BeginObject();
+    w.Key("code"), w.String(finding.code);
+    w.Key("severity"), w.String(finding.severity == health::Severity::kWarning ? "warning" : "note");
+    w.Key("count"), w.Uint(finding.count);
+    if (finding.worst) {
+      w.Key(finding.worst_unit == health::Unit::kNanoseconds ? "worst_ns" : "worst"), w.Int(*finding.worst);
+    }
+    w.Key("first");
+    w.BeginArray();
+    for (const Place& place : finding.first) WritePlace(place, &w);
+    w.EndArray();
+    w.Key("text"), w.String(finding.text);
+    w.EndObject();
+  }
+  w.EndArray();
+  w.Key("report");
+  WriteReport(info.report, &w);
+  w.EndObject();
+}
+
+int RunOne(const std::string& path, const ParsedFlags& flags, CommandContext& context, bool is_json) {
+  absl::StatusOr<OpenedTrace> trace = OpenTrace(path, flags, context);
+  if (!trace.ok()) return context.Fail(trace.status());
+  ProgressMeter meter(context.shows_progress, context.err);
+  ProgressSource source(*trace->source, &meter);
+  const absl::StatusOr<HealthReport> report = health::AnalyzeHealth(source);
+  meter.Finish();
+  if (!report.ok()) return context.Fail(report.status());
+  std::string out;
+  if (is_json) {
+    WriteJson(path, source.info(), *report, &out);
+    out += '\n';
+  } else {
+    out = ReportText(path, source.info(), *report);
+  }
+  context.out.Write(out);
+  return source.info().report.salvaged ? kDoneWithLosses : kDone;
+}
+
+int Run(const ParsedFlags& flags, CommandContext& context) {
+  if (const absl::Status status = CheckReadFlags(flags, context.formats); !status.ok()) {
+    return context.Misused(status.message());
+  }
+  if (flags.positional().empty())
+    return context.Misused("which trace? give at least one file, or - for standard input");
+  const std::string how = flags.Get("format").value_or("text");
+  if (how != "text" && how != "json") return context.Misused("--format is text or json");
+  std::vector<int> codes;
+  for (const std::string& path : flags.positional()) codes.push_back(RunOne(path, flags, context, how == "json"));
+  return CombinedStatus(codes);
+}
+
+}  // namespace
+
+const Command& CheckCommand() {
+  static const Command* const command = [] {
+    auto* c = new Command{
+        "check",
+        "IN…",
+        "a health report: damage, impossible times, nesting, orphan kernels, clocks, steps",
+        "Prints warnings and notes with counts, the worst value and the first three places. Exit status 0 also with\n"
+        "warnings; 1 if the trace can't be read; 3 after --salvage. Places are rows as `tracekiln cat` counts them,\n"
+        "times are microseconds from the trace's base. With --format json: one line per input.",
+        "  tracekiln check rank0.json.gz\n"
+        "  tracekiln check --format json *.json.gz > health.jsonl\n"
+        "  tracekiln check --salvage truncated.json",
+        ReadFlags(),
+        Run};
+    c->flags.push_back({"format", 'f', "text|json", "how to print it"});
+    return c;
+  }();
+  return *command;
+}
+
+}  // namespace tracekiln::tools

@@ -1,0 +1,192 @@
+// tracekiln convert: one trace in, one trace out, for each input.
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "formats/format/detect.h"
+#include "formats/format/spool.h"
+#include "formats/io/output.h"
+#include "tools/commands.h"
+#include "tools/open_trace.h"
+#include "tools/output_path.h"
+#include "tools/progress.h"
+
+namespace tracekiln::tools {
+namespace {
+
+// Writes on to a sink that belongs to somebody else.
+class ForwardingSink final : public io::ByteSink {
+ public:
+  explicit ForwardingSink(io::ByteSink* to) : ByteSink(to->name()), to_(to) {}
+
+ protected:
+  void WriteSome(absl::string_view bytes) override {
+    to_->Write(bytes);
+    if (!to_->status().ok()) set_status(to_->status());
+  }
+  void Finish() override {}
+
+ private:
+  io::ByteSink* const to_;
+};
+
+struct Plan {
+  std::string input;
+  std::string output;  // "-": standard output
+  CompressionChoice compression;
+};
+
+// What is to be done, or what is wrong with the command line.
+absl::StatusOr<std::vector<Plan>> MakePlans(const ParsedFlags& flags, const Format& to,
+                                            absl::Span<const Format* const> formats) {
+  std::optional<CompressionChoice> compression;
+  if (const std::optional<std::string> text = flags.Get("compress")) {
+    absl::StatusOr<CompressionChoice> choice = ParseCompression(*text);
+    if (!choice.ok()) return choice.status();
+    compression = *choice;
+  }
+  const std::vector<std::string>& inputs = flags.positional();
+  const std::optional<std::string> output = flags.Get("output");
+  const bool is_into_directory = output && *output != "-" && IsDirectory(*output);
+  if (inputs.size() > 1 && output && !is_into_directory) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("several inputs need a directory to write to; \"", *output, "\" is none"));
+  }
+  std::vector<Plan> plans;
+  std::set<std::string> outputs;
+  for (const std::string& input : inputs) {
+    Plan plan;
+    plan.input = input;
+    if (output && !is_into_directory) {
+      plan.output = *output;
+    } else {
+      if (input == "-") return absl::InvalidArgumentError("standard input has no name: say where to with -o PATH");
+      const std::string name =
+          OutputName(input, to, compression ? compression->compression : io::Compression::kNone, formats);
+      plan.output = is_into_directory ? absl::StrCat(*output, output->back() == '/' ? "" : "/", name) : name;
+    }
+    plan.compression = compression ? *compression : CompressionChoice{io::CompressionForPath(plan.output), {}};
+    if (plan.output != "-" && IsSameFile(plan.input, plan.output)) {
+      return absl::InvalidArgumentError(absl::StrCat("\"", plan.output, "\" is the input itself"));
+    }
+    // A path that was chosen here and not by the user never replaces anything.
+    if (plan.output != "-" && (!output || is_into_directory) && !flags.Has("force") && FileExists(plan.output)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", plan.output, "\" exists already; --force replaces it, -o PATH writes elsewhere"));
+    }
+    if (!outputs.insert(plan.output).second) {
+      return absl::InvalidArgumentError(absl::StrCat("two inputs would both be written to \"", plan.output, "\""));
+    }
+    plans.push_back(std::move(plan));
+  }
+  for (const Plan& plan : plans) {
+    for (const Plan& other : plans) {
+      if (plan.output != "-" && IsSameFile(other.input, plan.output)) {
+        return absl::InvalidArgumentError(absl::StrCat("\"", plan.output, "\" is one of the inputs"));
+      }
+    }
+  }
+  return plans;
+}
+
+absl::StatusOr<std::unique_ptr<io::ByteSink>> MakeSink(const Plan& plan, CommandContext& context) {
+  if (plan.output == "-") {
+    return io::MakeCompressingSink(std::make_unique<ForwardingSink>(&context.out), plan.compression.compression,
+                                   plan.compression.level, &context.executor);
+  }
+  io::OutputOptions options;
+  options.compression = plan.compression.compression;
+  options.level = plan.compression.level;
+  options.executor = &context.executor;
+  return io::CreateOutput(plan.output, options);
+}
+
+int ConvertOne(const Plan& plan, const Format& to, const ParsedFlags& flags, CommandContext& context) {
+  absl::StatusOr<OpenedTrace> trace = OpenTrace(plan.input, flags, context, to.export_options);
+  if (!trace.ok()) return context.Fail(trace.status());
+  ProgressMeter meter(context.shows_progress, context.err);
+  std::unique_ptr<TraceSource> source = std::make_unique<ProgressSource>(std::move(trace->source), &meter);
+  if (to.needs_rewind && !source->can_rewind()) {
+    absl::StatusOr<std::unique_ptr<TraceSource>> rewindable = MakeRewindable(std::move(source), context.executor);
+    meter.Finish();
+    if (!rewindable.ok()) return context.Fail(rewindable.status());
+    source = std::make_unique<ProgressSource>(*std::move(rewindable), &meter);
+  }
+  absl::StatusOr<std::unique_ptr<io::ByteSink>> sink = MakeSink(plan, context);
+  if (!sink.ok()) return context.Fail(sink.status());
+  ExportOptions options;
+  options.format = OptionsFor(flags, to.export_options);
+  absl::Status status = to.write(*source, options, **sink, context.executor);
+  meter.Finish();
+  if (status.ok()) status = (*sink)->Close();
+  if (!status.ok()) return context.Fail(status);
+  const TraceInfo& info = source->info();
+  SayReport(context, plan.input, info.report);
+  return info.report.salvaged ? kDoneWithLosses : kDone;
+}
+
+int Run(const ParsedFlags& flags, CommandContext& context) {
+  if (const absl::Status status = CheckReadFlags(flags, context.formats); !status.ok()) {
+    return context.Misused(status.message());
+  }
+  std::vector<absl::string_view> names;
+  for (const Format* format : context.formats) {
+    if (format->write != nullptr) names.push_back(format->name);
+  }
+  const std::optional<std::string> to_name = flags.Get("to");
+  if (!to_name) {
+    return context.Misused(absl::StrCat("--to is missing; formats that can be written: ", absl::StrJoin(names, ", ")));
+  }
+  const Format* const to = FindFormatByName(context.formats, *to_name);
+  if (to == nullptr || to->write == nullptr) {
+    return context.Misused(
+        absl::StrCat("no format \"", *to_name, "\" that can be written; there are ", absl::StrJoin(names, ", ")));
+  }
+  if (flags.positional().empty())
+    return context.Misused("which trace? give at least one file, or - for standard input");
+  const absl::StatusOr<std::vector<Plan>> plans = MakePlans(flags, *to, context.formats);
+  if (!plans.ok()) return context.Misused(plans.status().message());
+  std::vector<int> codes;
+  for (const Plan& plan : *plans) codes.push_back(ConvertOne(plan, *to, flags, context));
+  return CombinedStatus(codes);
+}
+
+}  // namespace
+
+const Command& ConvertCommand() {
+  static const Command* const command = [] {
+    auto* c = new Command{
+        "convert",
+        "IN… --to FORMAT [-o PATH]",
+        "convert traces to another format",
+        "Without -o the output gets the input's name with the extension of the format, in the current directory; a "
+        "file\n"
+        "that exists is only replaced with --force. An explicit -o PATH replaces what is there, but never an input. "
+        "With\n"
+        "several inputs -o must be a directory. \"-\" is standard output. The output appears when it is complete: a\n"
+        "failed run leaves nothing behind. It is compressed if its path ends in .gz or .zst.",
+        "  tracekiln convert rank0.json.gz --to kiln\n"
+        "  tracekiln convert rank0.kiln --to chrome -o rank0.json.gz\n"
+        "  tracekiln convert *.json --to kiln -o kilns/\n"
+        "  tracekiln convert broken.json --to chrome --salvage -o - | less",
+        {},
+        Run};
+    c->flags = {
+        {"to", 't', "FORMAT", "format to write; tracekiln formats lists them"},
+        {"output", 'o', "PATH", "file or directory to write to; - is standard output"},
+        {"force", 0, "", "replace a file that exists under the name chosen for the output"},
+        {"compress", 0, "HOW",
+         "none, gzip or zstd, also with a level (zstd:9); default: by the end of the output path"},
+    };
+    for (const Flag& flag : ReadFlags()) c->flags.push_back(flag);
+    return c;
+  }();
+  return *command;
+}
+
+}  // namespace tracekiln::tools

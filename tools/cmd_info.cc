@@ -1,0 +1,294 @@
+// tracekiln info: what is in a trace.
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/numeric/int128.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "formats/intermediate/field_catalog.h"
+#include "formats/json/canonical.h"
+#include "formats/json/scan.h"
+#include "formats/json/writer.h"
+#include "tools/commands.h"
+#include "tools/open_trace.h"
+#include "tools/progress.h"
+#include "tools/report_json.h"
+#include "tools/text_table.h"
+#include "tools/trace_summary.h"
+
+namespace tracekiln::tools {
+namespace {
+
+struct Device {
+  int64_t id;
+  std::string name;
+};
+
+// The devices that the trace's metadata lists.
+std::vector<Device> DevicesOf(const TraceInfo& info) {
+  std::vector<Device> devices;
+  for (const MetadataEntry& entry : info.metadata) {
+    if (absl::string_view(entry.key) != fields::kDeviceProperties) continue;
+    // An array of objects in canonical JSON.
+    std::string text = entry.json;
+    const size_t size = text.size();
+    text.append(json::kPadding, ' ');
+    const char* const end = text.data() + size;
+    const char* p = text.data();
+    if (size == 0 || *p != '[') continue;
+    for (++p; p < end && *p == '{';) {
+      const char* const object_end = json::FindNestedEnd(p, end);
+      if (object_end == nullptr) break;
+      const absl::string_view object(p, static_cast<size_t>(object_end - p));
+      const std::optional<absl::string_view> id = json::Member(object, "id");
+      const std::optional<absl::string_view> name = json::Member(object, fields::kNameArg);
+      Device device{static_cast<int64_t>(devices.size()), ""};
+      if (id) device.id = json::AsInt(*id).value_or(device.id);
+      if (name) device.name = json::AsString(*name).value_or("");
+      devices.push_back(std::move(device));
+      p = object_end;
+      if (p < end && *p == ',') ++p;
+    }
+  }
+  return devices;
+}
+
+struct FileFacts {
+  std::string name;
+  std::string format;
+  std::string container;
+  std::string member;
+  uint64_t file_bytes = 0;  // 0: unknown
+};
+
+std::string BytesPerEvent(const FileFacts& file, uint64_t row_count) {
+  if (file.file_bytes == 0 || row_count == 0) return "";
+  return absl::StrFormat("%.2f", static_cast<double>(file.file_bytes) / static_cast<double>(row_count));
+}
+
+void PrintText(const FileFacts& file, const TraceInfo& info, const TraceSummary& summary, std::string* out) {
+  absl::StrAppend(out, Printable(file.name), "\n  format      ", file.format,
+                  file.container == "plain" ? "" : absl::StrCat(" in ", file.container),
+                  file.member.empty() ? "" : absl::StrCat(" (", Printable(file.member), ")"),
+                  info.source_format.empty() || info.source_format == file.format
+                      ? ""
+                      : absl::StrCat(", imported from ", Printable(info.source_format)),
+                  "\n");
+  if (file.file_bytes > 0) {
+    absl::StrAppend(out, "  size        ", file.file_bytes, " bytes");
+    if (summary.row_count > 0) absl::StrAppend(out, ", ", BytesPerEvent(file, summary.row_count), " bytes per event");
+    absl::StrAppend(out, "\n");
+  }
+  if (info.rank || info.world_size) {
+    absl::StrAppend(out, "  rank        ", info.rank ? absl::StrCat(*info.rank) : "unknown",
+                    info.world_size ? absl::StrCat(" of ", *info.world_size) : "", "\n");
+  }
+  absl::StrAppend(out, "  base        ", info.has_base ? absl::StrCat(info.base_ns, " ns since the epoch") : "none",
+                  "\n");
+  if (summary.first_ns) {
+    const absl::int128 span_ns = absl::int128(*summary.last_ns) - *summary.first_ns;
+    absl::StrAppend(out, "  time span   ",
+                    span_ns <= INT64_MAX ? MicrosText(static_cast<int64_t>(span_ns)) : "more than 292 years", ", from ",
+                    MicrosText(*summary.first_ns), " to ", MicrosText(*summary.last_ns), "\n");
+  } else {
+    absl::StrAppend(out, "  time span   none: the trace has no events", summary.row_count > 0 ? " but metadata" : "",
+                    "\n");
+  }
+  absl::StrAppend(out, "  events      ", summary.row_count);
+  if (summary.merged_flow_count > 0) {
+    absl::StrAppend(out, ", and ", summary.merged_flow_count, " flow events kept as links");
+  }
+  absl::StrAppend(out, "\n");
+
+  if (!summary.categories.empty()) {
+    std::vector<std::vector<std::string>> rows = {{"kind", "category", "events", "sum of durations"}};
+    for (const CategorySummary& c : summary.categories) {
+      std::string category = c.has_category ? Printable(c.category) : "(none)";
+      if (c.unfinished_count > 0) absl::StrAppend(&category, " (", c.unfinished_count, " unfinished)");
+      rows.push_back({std::string(KindName(c.kind)), std::move(category), absl::StrCat(c.count),
+                      c.kind == EventKind::kSlice ? MicrosText(c.sum_dur_ns) : "-"});
+    }
+    absl::StrAppend(out, "\n", TextTable(rows, "  "));
+  }
+  if (!summary.tracks.empty()) {
+    std::vector<std::vector<std::string>> rows = {{"pid", "tid", "events", "sum of durations", "process", "thread"}};
+    for (const TrackSummary& t : summary.tracks) {
+      rows.push_back({Printable(t.pid, 40), Printable(t.tid, 40), absl::StrCat(t.count), MicrosText(t.sum_dur_ns),
+                      Printable(t.process_name, 60), Printable(t.thread_name, 60)});
+    }
+    absl::StrAppend(out, "\n", TextTable(rows, "  "));
+  }
+  const std::vector<Device> devices = DevicesOf(info);
+  if (!devices.empty()) {
+    absl::StrAppend(out, "\n  devices\n");
+    for (const Device& device : devices) absl::StrAppend(out, "    ", device.id, "  ", Printable(device.name), "\n");
+  }
+  if (!info.metadata.empty()) {
+    absl::StrAppend(out, "\n  metadata\n");
+    for (const MetadataEntry& entry : info.metadata) {
+      absl::StrAppend(out, "    ", Printable(entry.key, 60), "  ", Printable(entry.json, 80), "\n");
+    }
+  }
+  absl::StrAppend(out, "\n  import: ", info.report.ToText());
+}
+
+void PrintJson(const FileFacts& file, const TraceInfo& info, const TraceSummary& summary, json::Writer* w) {
+  auto optional_int = [&](absl::string_view key, const std::optional<int64_t>& value) {
+    w->Key(key);
+    if (value) {
+      w->Int(*value);
+    } else {
+      w->Null();
+    }
+  };
+  w->BeginObject();
+  w->Key("file"), w->String(file.name);
+  w->Key("format"), w->String(file.format);
+  w->Key("container"), w->String(file.container);
+  if (!file.member.empty()) w->Key("member"), w->String(file.member);
+  w->Key("source_format"), w->String(info.source_format);
+  w->Key("file_bytes");
+  if (file.file_bytes > 0) {
+    w->Uint(file.file_bytes);
+  } else {
+    w->Null();
+  }
+  w->Key("bytes_per_event");
+  if (file.file_bytes > 0 && summary.row_count > 0) {
+    w->Double(static_cast<double>(file.file_bytes) / static_cast<double>(summary.row_count));
+  } else {
+    w->Null();
+  }
+  optional_int("rank", info.rank);
+  optional_int("world_size", info.world_size);
+  optional_int("base_ns", info.has_base ? std::optional<int64_t>(info.base_ns) : std::nullopt);
+  optional_int("first_ns", summary.first_ns);
+  optional_int("last_ns", summary.last_ns);
+  w->Key("events"), w->Uint(summary.row_count);
+  w->Key("merged_flows"), w->Uint(summary.merged_flow_count);
+  w->Key("categories");
+  w->BeginArray();
+  for (const CategorySummary& c : summary.categories) {
+    w->BeginObject();
+    w->Key("kind"), w->String(KindName(c.kind));
+    w->Key("category");
+    if (c.has_category) {
+      w->String(c.category);
+    } else {
+      w->Null();
+    }
+    w->Key("events"), w->Uint(c.count);
+    if (c.kind == EventKind::kSlice) {
+      w->Key("sum_dur_ns"), w->Int(c.sum_dur_ns);
+      w->Key("unfinished"), w->Uint(c.unfinished_count);
+    }
+    w->EndObject();
+  }
+  w->EndArray();
+  w->Key("tracks");
+  w->BeginArray();
+  for (const TrackSummary& t : summary.tracks) {
+    w->BeginObject();
+    w->Key("pid"), w->String(t.pid);
+    w->Key("tid"), w->String(t.tid);
+    w->Key("process_name"), w->String(t.process_name);
+    w->Key("thread_name"), w->String(t.thread_name);
+    w->Key("events"), w->Uint(t.count);
+    w->Key("sum_dur_ns"), w->Int(t.sum_dur_ns);
+    w->EndObject();
+  }
+  w->EndArray();
+  w->Key("devices");
+  w->BeginArray();
+  for (const Device& device : DevicesOf(info)) {
+    w->BeginObject();
+    w->Key("id"), w->Int(device.id);
+    w->Key("name"), w->String(device.name);
+    w->EndObject();
+  }
+  w->EndArray();
+  w->Key("metadata");
+  w->BeginArray();
+  for (const MetadataEntry& entry : info.metadata) {
+    w->BeginObject();
+    w->Key("key"), w->String(entry.key);
+    w->Key("value"), w->Json(entry.json);
+    w->EndObject();
+  }
+  w->EndArray();
+  w->Key("report");
+  WriteReport(info.report, w);
+  w->EndObject();
+}
+
+int RunOne(const std::string& path, const ParsedFlags& flags, CommandContext& context, bool is_json, std::string* out) {
+  absl::StatusOr<OpenedTrace> trace = OpenTrace(path, flags, context);
+  if (!trace.ok()) return context.Fail(trace.status());
+  ProgressMeter meter(context.shows_progress, context.err);
+  ProgressSource source(*trace->source, &meter);
+  TraceSummarizer summarizer;
+  const absl::Status status = ForEachBatch(source, [&](const EventBatch& batch) {
+    summarizer.Add(batch);
+    return true;
+  });
+  meter.Finish();
+  if (!status.ok()) return context.Fail(status);
+  const TraceSummary summary = std::move(summarizer).Finish();
+
+  FileFacts file;
+  file.name = path;
+  file.format = std::string(trace->format->name);
+  file.container = std::string(io::ContainerName(trace->container));
+  file.member = trace->member;
+  file.file_bytes = source.progress().total_bytes;
+  if (is_json) {
+    json::Writer w(out);
+    PrintJson(file, source.info(), summary, &w);
+  } else {
+    if (!out->empty()) *out += '\n';
+    PrintText(file, source.info(), summary, out);
+  }
+  if (is_json) *out += '\n';
+  return source.info().report.salvaged ? kDoneWithLosses : kDone;
+}
+
+int Run(const ParsedFlags& flags, CommandContext& context) {
+  if (const absl::Status status = CheckReadFlags(flags, context.formats); !status.ok()) {
+    return context.Misused(status.message());
+  }
+  if (flags.positional().empty())
+    return context.Misused("which trace? give at least one file, or - for standard input");
+  const std::string how = flags.Get("format").value_or("text");
+  if (how != "text" && how != "json") return context.Misused("--format is text or json");
+  std::vector<int> codes;
+  for (const std::string& path : flags.positional()) {
+    std::string out;
+    codes.push_back(RunOne(path, flags, context, how == "json", &out));
+    if (codes.size() > 1 && how == "text" && !out.empty()) out.insert(0, "\n");
+    context.out.Write(out);
+  }
+  return CombinedStatus(codes);
+}
+
+}  // namespace
+
+const Command& InfoCommand() {
+  static const Command* const command = [] {
+    auto* c = new Command{"info",
+                          "IN…",
+                          "what is in a trace: format, rank, time span, events by category, tracks, metadata",
+                          "Times are microseconds from the trace's base. With --format json: one line per input.",
+                          "  tracekiln info rank0.json.gz\n"
+                          "  tracekiln info --format json trace.kiln",
+                          ReadFlags(),
+                          Run};
+    c->flags.push_back({"format", 'f', "text|json", "how to print it"});
+    return c;
+  }();
+  return *command;
+}
+
+}  // namespace tracekiln::tools

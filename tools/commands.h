@@ -1,0 +1,17 @@
+// The commands of the tool, one file each (cmd_NAME.cc). main.cc lists them.
+#ifndef TRACEKILN_TOOLS_COMMANDS_H_
+#define TRACEKILN_TOOLS_COMMANDS_H_
+
+#include "tools/command.h"
+
+namespace tracekiln::tools {
+
+const Command& CatCommand();
+const Command& CheckCommand();
+const Command& ConvertCommand();
+const Command& FormatsCommand();
+const Command& InfoCommand();
+
+}  // namespace tracekiln::tools
+
+#endif  // TRACEKILN_TOOLS_COMMANDS_H_

@@ -1,0 +1,30 @@
+// The program tracekiln: joins the commands with the process.
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formats/all_formats.h"
+#include "formats/io/output.h"
+#include "tools/command.h"
+#include "tools/commands.h"
+
+int main(int argc, char** argv) {
+  using namespace tracekiln;  // NOLINT
+  static const tools::Command* const commands[] = {
+      &tools::ConvertCommand(), &tools::InfoCommand(),    &tools::CatCommand(),
+      &tools::CheckCommand(),   &tools::FormatsCommand(),
+  };
+  absl::StatusOr<std::unique_ptr<io::ByteSink>> out = io::CreateOutput("-");
+  if (!out.ok()) {
+    std::fprintf(stderr, "tracekiln: %s\n", std::string(out.status().message()).c_str());
+    return tools::kFailed;
+  }
+  tools::Streams streams;
+  streams.out = out->get();
+  streams.err = [](absl::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); };
+  streams.is_err_terminal = isatty(STDERR_FILENO) == 1;
+  return tools::RunTool(commands, AllFormats(), streams, std::vector<std::string>(argv + 1, argv + argc));
+}
