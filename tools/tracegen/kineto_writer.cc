@@ -130,7 +130,7 @@ class KinetoWriter final : public EventVisitor {
         text_(sink) {
     for (const std::string& name : model.names()) {
       names_.emplace_back(name);
-      if (name.size() > longest_name_) longest_name_ = name.size();
+      longest_name_ = std::max(longest_name_, names_.back().text().size());
     }
     if (dialect_ >= Dialect::k2025) base_ns_ = info_.start_ns / kBaseNs * kBaseNs;
   }
@@ -416,8 +416,8 @@ class KinetoWriter final : public EventVisitor {
     is_damaged_ = true;
   }
 
-  // Ends the file within the event that was just written. (The event has more than 40 bytes.)
-  void Truncate() { text_.Seal(text_.size() - 40); }
+  // Ends the file within what was just written.
+  void Truncate() { text_.Seal(text_.size() - std::min<size_t>(text_.size(), 40)); }
 
   void Slice(const Event& event) {
     const char* category = CategoryName(event.category);

@@ -365,7 +365,7 @@ class RankModel::Impl {
       const int64_t call_end = edges_[i + 1] - (edges_[i + 1] - now) / 8;
       switch (instruction.code) {
         case Instruction::kOpenFrame:
-          OpenFrame(thread, instruction.name_id + (instruction.is_numbered ? part.layer : 0),
+          OpenFrame(thread, instruction.name_id + part.layer * instruction.name_stride,
                     instruction.module < 0 ? -1 : instruction.module + part.layer * catalog_.module_count, now);
           break;
         case Instruction::kOpenAnnotation: OpenOp(thread, Category::kUserAnnotation, instruction.name_id, now); break;

@@ -84,11 +84,15 @@ class Builder {
     End();
     End();
   }
-  // "name_7" in layer 7.
-  void NumberedModule(const char* name, int module) {
+  // The `index`th of the `per_layer` modules of a class that each layer has: "name_23".
+  void LayerModule(const char* name, int module, int index, int per_layer) {
     auto [it, is_new] = numbered_.emplace(name, 0);
-    if (is_new) it->second = catalog_.names.InternNumbered(name, layer_count_);
-    Add({.code = Instruction::kOpenFrame, .is_numbered = true, .name_id = it->second, .module = module, .cost = 1800});
+    if (is_new) it->second = catalog_.names.InternNumbered(name, layer_count_ * per_layer);
+    Add({.code = Instruction::kOpenFrame,
+         .name_stride = per_layer,
+         .name_id = it->second + index,
+         .module = module,
+         .cost = 1800});
     Frame("torch/nn/modules/module.py(1775): _call_impl");
   }
   void Op(const char* name, const TensorArgs* tensors = nullptr) {
@@ -387,9 +391,10 @@ Catalog::Catalog(const RunOptions& run, const RankInfo& info) {
   const Linear square = linear_args(kHidden, kHidden), up = linear_args(kHidden, kInner),
                down = linear_args(kInner, kHidden);
 
-  int module = 0;
+  constexpr int kFirstLayerModule = 2;  // 0 is the model, 1 the embedding
+  int module = 0, norm_index = 0, linear_index = 0;
   const auto linear = [&](const Linear& args, int weight) {
-    b.Module("nn.Module: Linear_0", module++);
+    b.LayerModule("nn.Module: Linear_", module++, linear_index++, 7);
     b.Frame("torch/nn/modules/linear.py(124): forward");
     b.Frame("<built-in function linear>");
     b.Op("aten::linear", args.linear);
@@ -412,7 +417,7 @@ Catalog::Catalog(const RunOptions& run, const RankInfo& info) {
     b.EndModule();
   };
   const auto rms_norm = [&] {
-    b.Module("nn.Module: LlamaRMSNorm_0", module++);
+    b.LayerModule("nn.Module: LlamaRMSNorm_", module++, norm_index++, 2);
     b.Frame("transformers/models/llama/modeling_llama.py(62): forward");
     b.SimpleGrad("aten::pow", scaled, power, 40, kActivationBytes);
     b.SimpleGrad("aten::mean", mean_args, mean_square, 30, kRows * 4);
@@ -423,10 +428,11 @@ Catalog::Catalog(const RunOptions& run, const RankInfo& info) {
   };
   for (const bool gathers : {false, true}) {
     for (const bool exchanges : {false, true}) {
-      module = 0;
+      module = kFirstLayerModule;
+      norm_index = linear_index = 0;
       b.Begin(&forward[gathers][exchanges]);
       b.BeginForward();
-      b.NumberedModule("nn.Module: LlamaDecoderLayer_", module++);
+      b.LayerModule("nn.Module: LlamaDecoderLayer_", module++, 0, 1);
       if (gathers) {
         b.Frame("torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py(316): unshard");
         b.Allocate(kLayerParameters * 2);
@@ -436,7 +442,7 @@ Catalog::Catalog(const RunOptions& run, const RankInfo& info) {
       }
       b.Frame("transformers/models/llama/modeling_llama.py(299): forward");
       rms_norm();
-      b.NumberedModule("nn.Module: LlamaAttention_", module++);
+      b.LayerModule("nn.Module: LlamaAttention_", module++, 0, 1);
       b.Frame("transformers/models/llama/modeling_llama.py(244): forward");
       for (int i = 0; i < 3; ++i) {
         linear(square, 220);
@@ -466,7 +472,7 @@ Catalog::Catalog(const RunOptions& run, const RankInfo& info) {
       b.EndModule();
       b.SimpleGrad("aten::add", three, add, 45, kActivationBytes);
       rms_norm();
-      b.Module("nn.Module: LlamaMLP_0", module++);
+      b.LayerModule("nn.Module: LlamaMLP_", module++, 0, 1);
       b.Frame("transformers/models/llama/modeling_llama.py(155): forward");
       linear(up, 640);
       linear(up, 640);
@@ -483,7 +489,7 @@ Catalog::Catalog(const RunOptions& run, const RankInfo& info) {
     }
   }
   forward_grad_count = b.forward_grad_count();
-  module_count = module;
+  module_count = module - kFirstLayerModule;
 
   const TensorArgs* logits = b.Args({{"float", {kRows, kVocabulary}, ""}, Scalar("1"), None()});
   const TensorArgs* targets =
@@ -628,7 +634,7 @@ Catalog::Catalog(const RunOptions& run, const RankInfo& info) {
   b.End();
   b.End();
   b.DoCollective(kAllGather, "c10d::_allgather_base_", "nccl:_all_gather_base");
-  b.Module("nn.Module: Embedding_0", 0);
+  b.Module("nn.Module: Embedding_0", 1);
   b.Frame("<built-in function embedding>");
   b.Op("aten::embedding", embed);
   b.Simple("aten::index_select", embed, embedding, 30, kActivationBytes);

@@ -52,11 +52,11 @@ struct Instruction {
 
   Code code = kClose;
   Autograd autograd = kNoGrad;
-  bool is_driver = false;    // kLaunch: cuLaunchKernel
-  bool is_numbered = false;  // name_id + layer
+  bool is_driver = false;   // kLaunch: cuLaunchKernel
+  int32_t name_stride = 0;  // the name is that of name_id + layer * name_stride
   int32_t name_id = -1;
   int32_t cbid = -1;
-  int32_t module = -1;      // kOpenFrame of a module: which of the layer's, -1 if it is none
+  int32_t module = -1;      // kOpenFrame of a module: its id in layer 0, -1 if it is none
   int32_t grad_index = 0;   // kForward, kBackward: which of the layer's autograd nodes
   int32_t weight = 1;       // kLaunch: its share of the device time
   int32_t cost = 0;         // host time, about in ns
@@ -87,7 +87,7 @@ struct Catalog {
   Script backward, backward_last;  // of the last layer, after the loss
   int forward_grad_count = 0;      // autograd nodes of a layer
   int loss_grad_count = 0;
-  int module_count = 0;  // modules of a layer
+  int module_count = 0;  // modules of a layer; module ids of layer n are those of layer 0 + n * module_count
 };
 
 // "[0, 1, 2]"; of more than 30 the first 29, an ellipsis and the last, as the profiler writes it.

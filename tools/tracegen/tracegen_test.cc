@@ -266,6 +266,24 @@ TEST(Run, EndsCollectivesTogetherAndStartsThemInTime) {
   EXPECT_EQ(kinds.size(), 4u);
 }
 
+TEST(Run, ShortensLongListsOfRanks) {
+  RunOptions run;
+  run.layer_count = run.step_count = 1;
+  const auto ranks_of_all_reduce = [&run](int rank_count) {
+    run.rank_count = rank_count;
+    const Rank rank(run, 0);
+    for (const Kept& kept : rank.events()) {
+      if (kept.event.collective != nullptr && kept.event.collective->name == "allreduce") {
+        return kept.event.collective->group_ranks;
+      }
+    }
+    return std::string();
+  };
+  EXPECT_EQ(ranks_of_all_reduce(1), "[0]");
+  EXPECT_THAT(ranks_of_all_reduce(30), ::testing::EndsWith(", 27, 28, 29]"));
+  EXPECT_THAT(ranks_of_all_reduce(31), ::testing::EndsWith(", 27, 28, ..., 30]"));
+}
+
 TEST(Run, MakesTheOthersWaitForTheSlowRank) {
   RunOptions run = SmallRun(8);
   run.slow_rank = 5;
