@@ -434,6 +434,7 @@ std::string EncodeFooter(const Footer& footer) {
     WireWriter e(&text);
     e.Varint(1, entry.offset);
     e.Bytes(2, EncodeChunkHeader(entry.header));
+    e.Varint(3, entry.parts_offset);
     w.Bytes(1, text);
   }
   w.Varint(2, footer.info_offset);
@@ -453,6 +454,7 @@ absl::Status DecodeFooter(absl::string_view message, Footer* footer) {
           switch (e.field()) {
             case 1: entry.offset = e.Varint(); break;
             case 2: header = e.Bytes(); break;
+            case 3: entry.parts_offset = e.Varint(); break;
             default: e.Skip();
           }
         }

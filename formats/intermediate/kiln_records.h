@@ -125,7 +125,8 @@ std::string EncodeFileHeader(const TraceInfo& known_at_start);
 absl::Status DecodeFileHeader(absl::string_view message, TraceInfo* known_at_start);
 
 struct IndexEntry {
-  uint64_t offset = 0;  // of the chunk's record
+  uint64_t offset = 0;        // of the chunk's record
+  uint64_t parts_offset = 0;  // of its first part: the end of the record
   ChunkHeader header;
 };
 struct Footer {
