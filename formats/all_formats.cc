@@ -1,5 +1,6 @@
 #include "formats/all_formats.h"
 
+#include "formats/chrome/chrome_format.h"
 #include "formats/kiln/kiln_format.h"
 
 namespace tracekiln {
@@ -7,6 +8,7 @@ namespace tracekiln {
 absl::Span<const Format* const> AllFormats() {
   static const Format* const kFormats[] = {
       &KilnFormat(),
+      &ChromeFormat(),
   };
   return kFormats;
 }
