@@ -49,7 +49,7 @@ class Planner {
   }
 
   absl::Status AddBatch(const EventBatch& batch);
-  void LayOut();
+  void LayOutTracks();
   void MatchFlows();
   ExportPlan Finish(const TraceInfo& info);
 
@@ -75,7 +75,7 @@ class Planner {
   // By the highest bits of the key: no part doubles its memory while the others are there.
   std::array<std::vector<FlowEnd>, 64> flow_ends_;
   uint64_t merged_seed_;
-  std::vector<uint32_t> unbound_flows_;  // rows, sorted after LayOut
+  std::vector<uint32_t> unbound_flows_;  // rows, sorted after LayOutTracks
   int64_t min_ns_ = std::numeric_limits<int64_t>::max();
   int64_t max_ns_ = std::numeric_limits<int64_t>::min();
 };
@@ -210,47 +210,45 @@ void Planner::AddFlowRow(const EventBatch& batch, size_t row, uint32_t global_ro
   AddFlowEnd(end);
 }
 
-void Planner::LayOut() {
+void Planner::LayOutTracks() {
   std::vector<std::pair<uint32_t, int64_t>> waiting;  // flow ends that belong to the next slice: row, ts
   for (uint32_t t = 0; t < items_.size(); ++t) {
-    LaneAssigner assigner;
     const auto place = [&](uint32_t row, uint32_t lane, uint32_t anchor) {
       if (lane != 0) plan_.lanes.emplace_back(row, lane);
       if (anchor > row) plan_.deferred.emplace_back(row, anchor);
     };
-    items_[t].ForEachSorted(limits_.window_items, [&](const TrackItem& item) {
-      switch (item.kind) {
-        case TrackItem::Kind::kSlice: {
-          const Placement p = assigner.PlaceSlice(item.start_ns, item.end_ns, item.row);
-          place(item.row, p.lane, p.anchor_row);
-          plan_.moved_slice_count += p.lane != 0 ? 1 : 0;
-          for (const auto& [row, ts] : waiting) {
-            place(row, p.lane, p.anchor_row);
-            if (ts != item.start_ns) plan_.moved_flows.emplace_back(row, item.start_ns);
+    const uint32_t lane_count =
+        LayOut(items_[t], limits_.window_items, [&](const TrackItem& item, const std::optional<Placement>& p) {
+          switch (item.kind) {
+            case TrackItem::Kind::kSlice: {
+              place(item.row, p->lane, p->anchor_row);
+              plan_.moved_slice_count += p->lane != 0 ? 1 : 0;
+              for (const auto& [row, ts] : waiting) {
+                place(row, p->lane, p->anchor_row);
+                if (ts != item.start_ns) plan_.moved_flows.emplace_back(row, item.start_ns);
+              }
+              waiting.clear();
+              break;
+            }
+            case TrackItem::Kind::kBeforeSlices: waiting.emplace_back(item.row, item.start_ns); break;
+            case TrackItem::Kind::kPoint: {
+              if (p.has_value()) {
+                place(item.row, p->lane, p->anchor_row);
+              } else {
+                unbound_flows_.push_back(item.row);
+                ++plan_.left_out["flows_outside_slices"];
+              }
+              break;
+            }
           }
-          waiting.clear();
-          break;
-        }
-        case TrackItem::Kind::kBeforeSlices: waiting.emplace_back(item.row, item.start_ns); break;
-        case TrackItem::Kind::kPoint: {
-          const std::optional<Placement> p = assigner.FindEncloser(item.start_ns);
-          if (p.has_value()) {
-            place(item.row, p->lane, p->anchor_row);
-          } else {
-            unbound_flows_.push_back(item.row);
-            ++plan_.left_out["flows_outside_slices"];
-          }
-          break;
-        }
-      }
-    });
+        });
     for (const auto& [row, ts] : waiting) {
       unbound_flows_.push_back(row);
       ++plan_.left_out["flows_outside_slices"];
     }
     waiting.clear();
     items_[t].Clear();
-    if (t < plan_.tracks.rows().size()) plan_.tracks.rows()[t].lane_count = assigner.lane_count();
+    if (t < plan_.tracks.rows().size()) plan_.tracks.rows()[t].lane_count = lane_count;
   }
   items_ = {};
   std::sort(unbound_flows_.begin(), unbound_flows_.end());
@@ -373,7 +371,7 @@ absl::StatusOr<ExportPlan> BuildExportPlan(TraceSource& source, const RowFilter&
     if (!*more) break;
     if (absl::Status status = planner.AddBatch(batch); !status.ok()) return status;
   }
-  planner.LayOut();
+  planner.LayOutTracks();
   planner.MatchFlows();
   return planner.Finish(source.info());
 }

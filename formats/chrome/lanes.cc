@@ -38,6 +38,7 @@ Placement LaneAssigner::PlaceSlice(int64_t start_ns, int64_t end_ns, uint32_t ro
       std::push_heap(free_.begin(), free_.end(), std::greater<>());
       busy_.pop_back();
     }
+    if (busy_.empty()) ++stretch_;
     if (free_.empty()) {
       placement.lane = static_cast<uint32_t>(lanes_.size());
       lanes_.emplace_back();
@@ -136,19 +137,21 @@ size_t TrackItems::AllocatedBytes() const {
   return bytes;
 }
 
-void TrackItems::ForEachSorted(size_t max_items, const std::function<void(const TrackItem&)>& visit) const {
+void TrackItems::ForEachSorted(size_t max_items, const std::function<void(int pass, const TrackItem&)>& visit,
+                               int passes) const {
   std::vector<TrackItem> window;
-  const auto visit_window = [&] {
+  const auto sort_window = [&] {
     if (!std::is_sorted(window.begin(), window.end(), ComesBefore)) {
       std::sort(window.begin(), window.end(), ComesBefore);
     }
-    for (const TrackItem& item : window) visit(item);
-    window.clear();
   };
   if (count_ <= max_items) {
     window.reserve(count_);
     ForEach([&](const TrackItem& item) { window.push_back(item); });
-    visit_window();
+    sort_window();
+    for (int pass = 0; pass < passes; ++pass) {
+      for (const TrackItem& item : window) visit(pass, item);
+    }
     return;
   }
   // Windows of time with about half of max_items each, bounded by the quantiles of a sample.
@@ -164,13 +167,93 @@ void TrackItems::ForEachSorted(size_t max_items, const std::function<void(const 
   std::vector<int64_t> bounds;  // first starts of the windows but the first one
   for (uint64_t w = 1; w < windows; ++w) bounds.push_back(sample[sample.size() * w / windows]);
   bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
-  for (size_t w = 0; w <= bounds.size(); ++w) {
-    const int64_t low = w == 0 ? std::numeric_limits<int64_t>::min() : bounds[w - 1];
-    ForEach([&](const TrackItem& item) {
-      if (item.start_ns >= low && (w == bounds.size() || item.start_ns < bounds[w])) window.push_back(item);
-    });
-    visit_window();
+  for (int pass = 0; pass < passes; ++pass) {
+    for (size_t w = 0; w <= bounds.size(); ++w) {
+      const int64_t low = w == 0 ? std::numeric_limits<int64_t>::min() : bounds[w - 1];
+      window.clear();
+      ForEach([&](const TrackItem& item) {
+        if (item.start_ns >= low && (w == bounds.size() || item.start_ns < bounds[w])) window.push_back(item);
+      });
+      sort_window();
+      for (const TrackItem& item : window) visit(pass, item);
+    }
   }
+}
+
+namespace {
+
+// The new numbers of lanes, for stretches in which they change.
+class LaneOrder {
+ public:
+  // Stretches ascend.
+  void Count(uint64_t stretch, uint32_t lane) {
+    if (stretch != stretch_) {
+      EndStretch();
+      stretch_ = stretch;
+    }
+    if (lane >= counts_.size()) counts_.resize(lane + 1);
+    ++counts_[lane];
+  }
+
+  // Call after the last Count.
+  void EndStretch() {
+    std::vector<uint32_t> order(counts_.size());
+    for (uint32_t lane = 0; lane < order.size(); ++lane) order[lane] = lane;
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return counts_[a] > counts_[b]; });
+    if (!std::is_sorted(order.begin(), order.end())) {
+      changes_.push_back({stretch_, numbers_.size()});
+      const size_t first = numbers_.size();
+      numbers_.resize(first + order.size());
+      for (uint32_t i = 0; i < order.size(); ++i) numbers_[first + order[i]] = i;
+    }
+    counts_.clear();
+  }
+
+  // Stretches ascend.
+  uint32_t NumberOf(uint64_t stretch, uint32_t lane) {
+    while (next_ < changes_.size() && changes_[next_].stretch < stretch) ++next_;
+    if (next_ == changes_.size() || changes_[next_].stretch != stretch) return lane;
+    return numbers_[changes_[next_].first + lane];
+  }
+
+ private:
+  struct Change {
+    uint64_t stretch;
+    size_t first;  // in numbers_
+  };
+  uint64_t stretch_ = 0;
+  std::vector<uint64_t> counts_;  // of the stretch being counted, by lane
+  std::vector<Change> changes_;
+  std::vector<uint32_t> numbers_;
+  size_t next_ = 0;
+};
+
+}  // namespace
+
+uint32_t LayOut(const TrackItems& items, size_t max_items,
+                const std::function<void(const TrackItem&, const std::optional<Placement>&)>& visit) {
+  LaneAssigner assigners[2];  // the second repeats what the first did
+  LaneOrder order;
+  int current_pass = 0;
+  items.ForEachSorted(
+      max_items,
+      [&](int pass, const TrackItem& item) {
+        if (pass != current_pass) order.EndStretch();
+        current_pass = pass;
+        LaneAssigner& assigner = assigners[pass];
+        std::optional<Placement> placement;
+        if (item.kind == TrackItem::Kind::kSlice) {
+          placement = assigner.PlaceSlice(item.start_ns, item.end_ns, item.row);
+          if (pass == 0) order.Count(assigner.stretch(), placement->lane);
+        } else if (item.kind == TrackItem::Kind::kPoint && pass == 1) {
+          placement = assigner.FindEncloser(item.start_ns);
+        }
+        if (pass == 0) return;
+        if (placement.has_value()) placement->lane = order.NumberOf(assigner.stretch(), placement->lane);
+        visit(item, placement);
+      },
+      2);
+  return assigners[0].lane_count();
 }
 
 }  // namespace tracekiln::chrome

@@ -11,12 +11,16 @@
 //   - no two slices of a lane overlap partially;
 //   - a slice that has to move takes along all that happens in it;
 //   - tracks without crossing slices have one lane, 0.
-// Touching is no overlap: a slice is open from its start (included) to its end (excluded).
+// Then, in each stretch of time in which something is always open, the lanes are numbered by how many slices they have
+// there, the most first: what has to give way is the smaller part. Touching is no overlap: a slice is open from its
+// start (included) to its end (excluded).
 //
-//   LaneAssigner lanes;
-//   for (item in sorted order) placement = lanes.PlaceSlice(item.start_ns, item.end_ns, item.row);
+// TrackItems holds the slices of a track compactly (6 to 8 bytes each in real traces); LayOut lays them out:
 //
-// TrackItems holds the slices of a track compactly (6 to 8 bytes each in real traces) and replays them in that order.
+//   TrackItems items;
+//   items.Add({start_ns, end_ns, row, TrackItem::Kind::kSlice});
+//   …
+//   uint32_t lanes = LayOut(items, 1 << 22, [&](const TrackItem& item, const std::optional<Placement>& place) { … });
 #ifndef TRACEKILN_FORMATS_CHROME_LANES_H_
 #define TRACEKILN_FORMATS_CHROME_LANES_H_
 
@@ -38,7 +42,7 @@ struct Placement {
   uint32_t anchor_row = 0;
 };
 
-// Cost: O(log lanes) a slice, amortised. Memory: the open slices. Not thread-safe.
+// The first part of the rule, without the renumbering. Cost: O(log lanes) a slice, amortised. Memory: the open slices.
 class LaneAssigner {
  public:
   // REQUIRES: calls come in order of start_ns ascending, then end_ns descending. An end before the start counts as
@@ -51,6 +55,9 @@ class LaneAssigner {
 
   // At least 1.
   uint32_t lane_count() const { return static_cast<uint32_t>(lanes_.size()); }
+
+  // Counts the stretches of time in which something was always open; that of the slice placed last.
+  uint64_t stretch() const { return stretch_; }
 
  private:
   struct OpenSlice {
@@ -71,6 +78,7 @@ class LaneAssigner {
   std::vector<std::pair<int64_t, uint32_t>> busy_;  // heap: (end of the root, lane), least first
   std::vector<uint32_t> free_ = {0};                // heap: lanes on which nothing is open, least first
   uint64_t next_number_ = 0;
+  uint64_t stretch_ = 0;
 };
 
 // What stands on a track, for laying out.
@@ -97,10 +105,11 @@ class TrackItems {
   // Forgets everything and gives the memory back.
   void Clear() { *this = TrackItems(); }
 
-  // Calls `visit` for every item, sorted by (start ascending, kind, end descending, row ascending). Sorts at most about
-  // `max_items` at a time (24 bytes each), reading the track several times if it has more; items with one start are
-  // never parted.
-  void ForEachSorted(size_t max_items, const std::function<void(const TrackItem&)>& visit) const;
+  // Calls `visit` for every item, sorted by (start ascending, kind, end descending, row ascending), `passes` times
+  // over. Sorts at most about `max_items` at a time (24 bytes each), reading the track several times if it has more;
+  // items with one start are never parted.
+  void ForEachSorted(size_t max_items, const std::function<void(int pass, const TrackItem&)>& visit,
+                     int passes = 1) const;
 
  private:
   template <typename Visit>
@@ -113,6 +122,12 @@ class TrackItems {
   int64_t last_start_ns_ = 0;
   uint32_t last_row_ = 0;
 };
+
+// Calls `visit` for every item in the order of ForEachSorted. A kSlice has a placement; a kPoint has that of the slice
+// around it, if there is one; a kBeforeSlices never has one (that of the slice that follows it is the caller's to
+// take). Returns the number of lanes, at least 1.
+uint32_t LayOut(const TrackItems& items, size_t max_items,
+                const std::function<void(const TrackItem&, const std::optional<Placement>&)>& visit);
 
 }  // namespace tracekiln::chrome
 

@@ -1,7 +1,7 @@
 // What laying out costs a slice. Checked against the number of lanes expected.
 //   sort    the floor: the same slices sorted, as plain structs
 //   record  TrackItems::Add
-//   nested  replay and place a track of nested slices in file order (children before their parents, as profilers write)
+//   nested  sort and lay out a track of nested slices in file order (children before their parents, as profilers write)
 //   crossed the same with every tenth slice crossing its neighbour
 #include <algorithm>
 #include <cstdint>
@@ -62,10 +62,8 @@ void BM_Place(benchmark::State& state, bool crossed) {
   uint64_t moved = 0;
   for (auto _ : state) {
     moved = 0;
-    LaneAssigner lanes;
-    items.ForEachSorted(size_t{1} << 22, [&](const TrackItem& item) {
-      moved += lanes.PlaceSlice(item.start_ns, item.end_ns, item.row).lane != 0;
-    });
+    LayOut(items, size_t{1} << 22,
+           [&](const TrackItem&, const std::optional<Placement>& p) { moved += p->lane != 0 ? 1 : 0; });
   }
   if (moved != (crossed ? kGroups : 0)) {
     std::fprintf(stderr, "%llu slices moved\n", static_cast<unsigned long long>(moved));

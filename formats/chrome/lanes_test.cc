@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -26,10 +28,8 @@ std::vector<Placement> Place(const std::vector<Slice>& slices, size_t max_items 
     items.Add({slices[i].start, std::max(slices[i].start, slices[i].end), i, TrackItem::Kind::kSlice});
   }
   std::vector<Placement> placements(slices.size());
-  LaneAssigner lanes;
-  items.ForEachSorted(max_items, [&](const TrackItem& item) {
-    placements[item.row] = lanes.PlaceSlice(item.start_ns, item.end_ns, item.row);
-  });
+  LayOut(items, max_items,
+         [&](const TrackItem& item, const std::optional<Placement>& p) { placements[item.row] = *p; });
   return placements;
 }
 
@@ -71,7 +71,27 @@ std::vector<Placement> PlaceReference(std::vector<Slice> slices) {
         if (is_free) break;
       }
     }
-    by_row[s.row] = p;
+  }
+  // Renumber, stretch by stretch.
+  for (size_t i = 0; i < slices.size();) {
+    size_t end = i + 1;
+    for (int64_t last = slices[i].end; end < slices.size() && slices[end].start < last; ++end) {
+      last = std::max(last, slices[end].end);
+    }
+    std::vector<std::pair<int, uint32_t>> lanes;  // minus slices, lane
+    for (uint32_t lane = 0; lane < slices.size(); ++lane) {
+      const auto is_on = [&](const Placement& p) { return p.lane == lane; };
+      lanes.emplace_back(-std::count_if(by_order.begin() + i, by_order.begin() + end, is_on), lane);
+    }
+    std::sort(lanes.begin(), lanes.end());
+    for (size_t j = i; j < end; ++j) {
+      Placement& p = by_row[slices[j].row];
+      p = by_order[j];
+      p.lane = static_cast<uint32_t>(
+          std::find_if(lanes.begin(), lanes.end(), [&](const auto& l) { return l.second == by_order[j].lane; }) -
+          lanes.begin());
+    }
+    i = end;
   }
   return by_row;
 }
@@ -94,14 +114,20 @@ TEST(LanesTest, PlacesSlices) {
       {"lane is used again", {{0, 10}, {5, 15}, {20, 30}, {25, 35}}, {0, 1, 0, 1}},
       {"three at once", {{0, 10}, {5, 15}, {8, 20}}, {0, 1, 2}},
       {"lowest lane that is free", {{0, 10}, {5, 30}, {8, 40}, {12, 50}}, {0, 1, 2, 0}},
-      {"a subtree moves as a whole", {{0, 10}, {5, 20}, {6, 9}, {11, 19}, {12, 13}}, {0, 1, 1, 1, 1}},
+      {"a subtree moves as a whole",
+       {{0, 10}, {1, 9}, {2, 8}, {3, 4}, {5, 20}, {6, 7}, {11, 19}},
+       {0, 0, 0, 0, 1, 1, 1}},
+      {"the smaller part gives way", {{0, 10}, {5, 20}, {6, 9}, {11, 19}, {12, 13}}, {1, 0, 0, 0, 0}},
+      {"but only as long as something is open",
+       {{0, 10}, {5, 20}, {6, 9}, {20, 30}, {21, 22}, {29, 31}},
+       {1, 0, 0, 0, 0, 1}},
       {"what is around both stays", {{0, 100}, {1, 10}, {5, 20}, {30, 40}}, {0, 0, 1, 0}},
       {"a child does not stray when a crossing slice closes", {{0, 100}, {10, 50}, {40, 90}, {60, 70}}, {0, 0, 1, 1}},
       {"the peer's chain", {{0, 20}, {1, 16}, {2, 12}, {3, 8}, {5, 200}}, {0, 0, 0, 0, 1}},
       {"zero length inside", {{0, 10}, {5, 5}}, {0, 0}},
       {"zero length at the end", {{0, 10}, {10, 10}, {10, 12}}, {0, 0, 0}},
       {"zero length at a start", {{5, 5}, {5, 10}}, {0, 0}},
-      {"negative length counts as none", {{5, 1}, {0, 10}, {4, 20}}, {1, 0, 1}},
+      {"negative length counts as none", {{5, 1}, {0, 10}, {4, 20}}, {0, 1, 0}},
       {"unfinished around the rest", {{0, kForever}, {5, 10}, {7, kForever}, {8, 9}}, {0, 0, 1, 1}},
   };
   for (const Case& c : cases) EXPECT_EQ(Lanes(c.slices), c.want) << c.name;
@@ -218,7 +244,7 @@ TEST(TrackItemsTest, ReplaysInOrderInWindowsOfAnySize) {
                                       : a.end_ns > b.end_ns;
     });
     std::vector<TrackItem> got;
-    items.ForEachSorted(max_items, [&](const TrackItem& item) { got.push_back(item); });
+    items.ForEachSorted(max_items, [&](int, const TrackItem& item) { got.push_back(item); });
     ASSERT_EQ(got.size(), want.size());
     for (size_t i = 0; i < got.size(); ++i) {
       ASSERT_EQ(got[i].row, want[i].row) << i;
@@ -235,7 +261,7 @@ TEST(TrackItemsTest, KeepsExtremeTimes) {
   items.Add({kMin, kForever, 1, TrackItem::Kind::kSlice});
   items.Add({0, 0, 0xffffffff, TrackItem::Kind::kPoint});
   std::vector<TrackItem> got;
-  items.ForEachSorted(100, [&](const TrackItem& item) { got.push_back(item); });
+  items.ForEachSorted(100, [&](int, const TrackItem& item) { got.push_back(item); });
   ASSERT_EQ(got.size(), 3u);
   EXPECT_EQ(got[0].start_ns, kMin);
   EXPECT_EQ(got[0].end_ns, kForever);

@@ -65,7 +65,10 @@ class FreeIds {
 
 }  // namespace
 
-std::string TrackIdPart::Display() const { return type == TrackPart::Type::kInt ? absl::StrCat(number) : text; }
+std::string TrackIdPart::Display() const {
+  if (type == TrackPart::Type::kInt) return absl::StrCat(number);
+  return text.empty() ? "\"\"" : text;
+}
 
 bool TrackTable::Row::is_renamed() const {
   return !(id.type == TrackPart::Type::kInt && !safe_tids.empty() && id.number == int64_t{safe_tids[0]});
@@ -138,15 +141,18 @@ void TrackTable::AssignIds() {
 
 std::optional<std::string> TrackTable::ProcessName(const Process& process) const {
   const bool is_renamed = !IsSafe(process.id);
-  if (!is_renamed) return process.name;
+  // Perfetto takes an empty name for an error.
+  const bool has_name = process.name.has_value() && !process.name->empty();
+  if (!is_renamed) return has_name ? process.name : std::nullopt;
   const std::string original =
       process.id.type == TrackPart::Type::kInt ? absl::StrCat("pid ", process.id.number) : process.id.Display();
-  if (!process.name.has_value() || process.name->empty()) return original;
+  if (!has_name) return original;
   return absl::StrCat(*process.name, " (", original, ")");
 }
 
 std::optional<std::string> TrackTable::RowName(const Row& row, uint32_t lane) const {
   std::optional<std::string> name = row.name;
+  if (name.has_value() && name->empty()) name.reset();
   if (!name.has_value() && (row.is_renamed() || lane > 0)) {
     name = row.id.type == TrackPart::Type::kInt ? absl::StrCat("thread ", row.id.number) : row.id.Display();
   }

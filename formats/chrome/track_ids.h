@@ -24,7 +24,7 @@ struct TrackIdPart {
   int64_t number = 0;  // kInt
   std::string text;    // kText, kJson
 
-  // For people: the number or the text.
+  // For people: the number or the text, never empty.
   std::string Display() const;
 };
 
