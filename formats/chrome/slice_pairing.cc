@@ -205,12 +205,12 @@ void FlowCensus::Count(uint64_t id, bool is_start) {
   }
 }
 
-void FlowCensus::CountOther(const std::string& key, bool is_start) {
+void FlowCensus::CountOther(uint64_t key, bool is_start) {
   if (other_.size() >= kMaxOther) {
     is_incomplete_ = true;
     return;
   }
-  uint8_t& entry = other_[absl::HashOf(key)];
+  uint8_t& entry = other_[key];
   if (is_start) {
     entry |= kStarted;
   } else if ((entry & ~kStarted) < kStarted - 1) {
@@ -234,13 +234,8 @@ void FlowCensus::Process(const EventBatch& batch) {
       Count(static_cast<uint64_t>(*id), is_start);
       continue;
     }
-    std::string key = absl::StrCat(category, "\n", name, "\n");
-    if (id.has_value()) {
-      absl::StrAppend(&key, *id);
-    } else {
-      absl::StrAppend(&key, batch.StringArg(row, "id", ArgPlace::kEvent).value_or("?"));
-    }
-    CountOther(key, is_start);
+    const absl::string_view text_id = batch.StringArg(row, "id", ArgPlace::kEvent).value_or("");
+    CountOther(absl::HashOf(category, name, id.value_or(-1), text_id), is_start);
   }
 }
 

@@ -56,13 +56,13 @@ class FlowCensus {
   static constexpr uint8_t kStarted = 0x80;  // the other bits count ends, up to 127
   static constexpr size_t kMaxOther = 1 << 22;
   void Count(uint64_t id, bool is_start);
-  void CountOther(const std::string& key, bool is_start);
+  void CountOther(uint64_t key, bool is_start);
 
   // Flows that restate a correlation, by id: dense small numbers.
   absl::flat_hash_map<uint64_t, std::unique_ptr<uint8_t[]>> pages_;
   uint64_t last_page_number_ = ~uint64_t{0};
   uint8_t* last_page_ = nullptr;
-  // Others, by category and id.
+  // Others, by a hash of category, name and id.
   absl::flat_hash_map<uint64_t, uint8_t> other_;
   bool is_incomplete_ = false;
 };
