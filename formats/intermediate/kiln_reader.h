@@ -44,10 +44,10 @@ struct ReadOptions {
   ColumnSelection columns = ColumnSelection::kAll;
 
   // What is wanted: rows that satisfy all four.
-  std::optional<TimeWindow> window;
-  std::vector<std::string> categories;  // empty: all rows, also those without a category
-  uint32_t kinds = kAllKinds;           // KindBit(…) | …
-  std::vector<TrackKey> tracks;         // empty: all
+  std::optional<TimeWindow> window = std::nullopt;
+  std::vector<std::string> categories = {};  // empty: all rows, also those without a category
+  uint32_t kinds = kAllKinds;                // KindBit(…) | …
+  std::vector<TrackKey> tracks = {};         // empty: all
   // Rows of kind kMetadata (names of tracks) are wanted whatever window, categories and tracks say.
   bool keep_metadata = true;
   // False: whole chunks that may hold wanted rows, which costs nothing per row.

@@ -27,9 +27,9 @@
 namespace tracekiln::kiln {
 
 struct WriterOptions {
-  EncodeOptions encode;
+  EncodeOptions encode = {};
   // Written at the start of the file: all that a reader knows of the trace if the writer dies. Finish replaces it.
-  TraceInfo known_at_start;
+  TraceInfo known_at_start = {};
 };
 
 class KilnWriter {
