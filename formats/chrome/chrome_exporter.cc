@@ -303,7 +303,7 @@ absl::Status ExportChrome(TraceSource& source, const ExporterOptions& options, i
   const TraceInfo& info = source.info();
   const EventWriter writer(options, **filter, plan.has_value() ? &*plan : nullptr);
   EventList events(sink, plan.has_value() ? &*plan : nullptr);
-  json::Layout around = writer.layout();
+  json::Layout around = writer.LayoutOfEvents(EventWriter::kObjectDepth);
   around.blank_after_colon = true;
 
   if (!plan.has_value() && info.array_form) {

@@ -5,7 +5,7 @@
 //   - process and thread ids are in 1 … 2^32-1 (track_ids.h);
 //   - every arrow has an id of its own and both its ends lie in slices, one end per start; ends that no viewer draws
 //   are
-//     left out and counted;
+//     left out and counted; arguments of an arrow's end are called "end …";
 //   - every event has a name; counters hold numbers only; unfinished slices are begin events;
 //   - names and sort indices of processes and threads come first, once each;
 //   - a child that starts with its parent stands behind it; otherwise the order is that of the trace;

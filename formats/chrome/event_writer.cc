@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "formats/intermediate/field_catalog.h"
 
 namespace tracekiln::chrome {
@@ -50,6 +51,7 @@ class EventWriter::OnBatch {
         batch_(batch),
         first_row_(first_row),
         depth_(depth),
+        layout_(parent.LayoutOfEvents(depth)),
         keys_(batch.args.shapes().size()),
         texts_(batch.strings.size()),
         keeps_(parent.filter_, batch) {}
@@ -59,7 +61,8 @@ class EventWriter::OnBatch {
 
  private:
   void WriteFields(json::Writer& w, size_t row, bool for_viewers);
-  void WriteArgs(json::Writer& w, size_t row);
+  // With a prefix for the keys, for rare rows.
+  void WriteArgs(json::Writer& w, size_t row, absl::string_view prefix = {});
   void WriteCounterArgs(json::Writer& w, size_t row);
   void WriteValue(json::Writer& w, ArgType type, ArgValue value);
   void WriteTrackPart(json::Writer& w, const json::Escaped& key, const TrackPart& part);
@@ -99,6 +102,7 @@ class EventWriter::OnBatch {
   const EventBatch& batch_;
   const uint64_t first_row_;
   const int depth_;
+  const json::Layout layout_;
   std::vector<std::vector<json::Escaped>> keys_;  // by shape
   std::vector<Span> texts_;                       // by StringId
   std::string arena_;
@@ -145,17 +149,22 @@ void EventWriter::OnBatch::WriteFields(json::Writer& w, size_t row, bool for_vie
   }
 }
 
-void EventWriter::OnBatch::WriteArgs(json::Writer& w, size_t row) {
+void EventWriter::OnBatch::WriteArgs(json::Writer& w, size_t row, absl::string_view prefix) {
   const size_t s = Index(batch_.shape[row]);
   const ArgShape& shape = batch_.args.shapes()[s];
-  if (!shape.has_args_object) return;
+  const auto is_argument = [](const ArgField& f) { return f.place == ArgPlace::kArgs; };
+  if (!shape.has_args_object && std::none_of(shape.fields.begin(), shape.fields.end(), is_argument)) return;
   w.Key(parent_.words_->args);
   w.BeginObject();
   const std::vector<json::Escaped>& keys = KeysOf(s);
   const uint32_t args_row = batch_.args_row[row];
   for (size_t f = 0; f < shape.fields.size(); ++f) {
     if (shape.fields[f].place != ArgPlace::kArgs) continue;
-    w.Key(keys[f]);
+    if (prefix.empty()) {
+      w.Key(keys[f]);
+    } else {
+      w.Key(absl::StrCat(prefix, batch_.strings.Get(shape.fields[f].key)));
+    }
     WriteValue(w, shape.fields[f].type, shape.columns[f].Get(args_row));
   }
   w.EndObject();
@@ -198,7 +207,7 @@ BatchText EventWriter::OnBatch::RenderAsImported() {
   const Words& words = *parent_.words_;
   BatchText out;
   {
-    json::Writer w(&out.text, parent_.layout_, depth_, /*comma_first=*/true);
+    json::Writer w(&out.text, layout_, depth_, /*comma_first=*/true);
     for (size_t row = 0; row < batch_.rows(); ++row) {
       if (!keeps_.Keeps(row)) continue;
       const Track& track = batch_.tracks()[Index(batch_.track[row])];
@@ -232,16 +241,16 @@ BatchText EventWriter::OnBatch::RenderAsImported() {
       w.BeginObject();
       w.Key(words.ph);
       w.String(flow == kFlowOut ? "s" : "f");
-      w.Key(words.id);
-      w.Int(batch_.correlation[row]);
-      WriteTrackPart(w, words.pid, track.pid);
-      WriteTrackPart(w, words.tid, track.tid);
-      w.Key(words.ts);
-      w.MicrosFromNanos(batch_.ts_ns[row]);
       w.Key(words.cat);
       w.String(words.ac2g);
       w.Key(words.name);
       w.String(words.ac2g);
+      WriteTrackPart(w, words.pid, track.pid);
+      WriteTrackPart(w, words.tid, track.tid);
+      w.Key(words.ts);
+      w.MicrosFromNanos(batch_.ts_ns[row]);
+      w.Key(words.id);
+      w.Int(batch_.correlation[row]);
       if (flow == kFlowIn) {
         w.Key(words.bp);
         w.String(words.e);
@@ -322,7 +331,8 @@ void EventWriter::OnBatch::WriteArrowEnd(json::Writer& w, size_t row, bool is_st
     w.Key(words.bp);
     w.String(words.e);
   }
-  if (!is_merged && parent_.options_.has_args) WriteArgs(w, row);
+  // catapult joins the arguments of both ends and warns when they differ.
+  if (!is_merged && parent_.options_.has_args) WriteArgs(w, row, is_start ? "" : "end ");
   w.EndObject();
 }
 
@@ -338,7 +348,7 @@ BatchText EventWriter::OnBatch::RenderForViewers(const ExportPlan& plan) {
   auto out_arrow = std::lower_bound(plan.arrows.begin(), plan.arrows.end(), Arrow{first, 0});
   auto in_arrow = std::lower_bound(plan.arrows_by_end.begin(), plan.arrows_by_end.end(), first,
                                    [&](uint32_t i, uint32_t row) { return plan.arrows[i].to_row < row; });
-  json::Writer main(&out.text, parent_.layout_, depth_, /*comma_first=*/true);
+  json::Writer main(&out.text, layout_, depth_, /*comma_first=*/true);
   for (size_t row = 0; row < batch_.rows(); ++row) {
     const uint32_t number = first + static_cast<uint32_t>(row);
     const EventKind kind = batch_.kind[row];
@@ -367,7 +377,7 @@ BatchText EventWriter::OnBatch::RenderForViewers(const ExportPlan& plan) {
     std::string held;
     std::optional<json::Writer> held_writer;
     const bool is_deferred = deferred.At(number) != nullptr;
-    if (is_deferred) held_writer.emplace(&held, parent_.layout_, depth_, /*comma_first=*/true);
+    if (is_deferred) held_writer.emplace(&held, layout_, depth_, /*comma_first=*/true);
     json::Writer& w = is_deferred ? *held_writer : main;
     if (!is_flow) WriteViewerEvent(w, row, pid, tid);
     const auto* moved = is_flow ? moved_flows.At(number) : nullptr;
@@ -391,10 +401,14 @@ BatchText EventWriter::OnBatch::RenderForViewers(const ExportPlan& plan) {
 }
 
 EventWriter::EventWriter(const ExporterOptions& options, const RowFilter& filter, const ExportPlan* plan)
-    : options_(options), filter_(filter), plan_(plan), words_(std::make_unique<const Words>()) {
-  layout_.break_depth = options.is_pretty ? 64 : kObjectDepth;
-  layout_.indent = options.is_pretty ? 2 : 0;
-  layout_.blank_after_colon = options.is_pretty;
+    : options_(options), filter_(filter), plan_(plan), words_(std::make_unique<const Words>()) {}
+
+json::Layout EventWriter::LayoutOfEvents(int depth) const {
+  json::Layout layout;
+  layout.break_depth = options_.is_pretty ? 64 : depth;
+  layout.indent = options_.is_pretty ? 2 : 0;
+  layout.blank_after_colon = options_.is_pretty;
+  return layout;
 }
 
 EventWriter::~EventWriter() = default;
@@ -406,7 +420,7 @@ BatchText EventWriter::Render(const EventBatch& batch, uint64_t first_row, int d
 
 void EventWriter::RenderTracks(std::string* out, int depth) const {
   const Words& words = *words_;
-  json::Writer w(out, layout_, depth, /*comma_first=*/true);
+  json::Writer w(out, LayoutOfEvents(depth), depth, /*comma_first=*/true);
   const auto write = [&](absl::string_view fact, uint32_t pid, uint32_t tid, absl::string_view key, const auto& value) {
     w.BeginObject();
     w.Key(words.ph);

@@ -45,7 +45,8 @@ class EventWriter {
   // Appends the metadata events of processes and threads. REQUIRES a plan.
   void RenderTracks(std::string* out, int depth) const;
 
-  const json::Layout& layout() const { return layout_; }
+  // One event a line, or pretty.
+  json::Layout LayoutOfEvents(int depth) const;
 
  private:
   class OnBatch;
@@ -55,7 +56,6 @@ class EventWriter {
   const RowFilter& filter_;
   const ExportPlan* const plan_;
   const std::unique_ptr<const Words> words_;
-  json::Layout layout_;
 };
 
 }  // namespace tracekiln::chrome
