@@ -195,6 +195,7 @@ struct HealthAnalyzer::State {
   void CheckGap(bool without_zero_stamps);
   void CheckOrder();
   void CheckSteps(HealthReport* report);
+  void DropWhatTheImporterSaidToo();
 };
 
 namespace {
@@ -328,6 +329,8 @@ void HealthAnalyzer::State::AddSlice(const EventRow& row, Role role, uint32_t ca
     }
   }
 
+  // Host operators only: profilers hand in runtime calls and device work buffer by buffer, in no order.
+  if (role != Role::kHost) return;
   OrderCheck& check = order[uint64_t{track} << 32 | category];
   // A row that lies wholly before its predecessor's start. (Files ordered by end have parents behind their children,
   // but such a parent does not end before its child starts.)
@@ -556,8 +559,11 @@ void HealthAnalyzer::State::CheckLaunches(HealthReport* report) {
     }
     if (has_work && !has_calls) {
       for (size_t i = w_begin; i < w; ++i) {
-        CountAnyOrder(Get("kernel_without_launch", Severity::kWarning,
-                          "device work whose launch is not in the trace (usual at the start of a capture)"),
+        CountAnyOrder(calls.empty()
+                          ? Get("no_launches", Severity::kNote,
+                                "no host call names a correlation: nothing to join device work with")
+                          : Get("kernel_without_launch", Severity::kWarning,
+                                "device work whose launch is not in the trace (usual at the start of a capture)"),
                       0, Unit::kNone, Worse::kLarger, work[i].row, [&] { return place_of(work[i]); });
       }
       continue;
@@ -741,6 +747,23 @@ void HealthAnalyzer::State::CheckSteps(HealthReport* report) {
   }
 }
 
+// Two things are seen by the importer and again here, here with rows and names. If both counted the same, once is
+// enough.
+void HealthAnalyzer::State::DropWhatTheImporterSaidToo() {
+  static constexpr std::pair<absl::string_view, absl::string_view> kTwins[] = {
+      {"noted.flow_end_without_start", "dangling_flow_end"},
+      {"noted.begin_without_end", "unfinished_slice"},
+  };
+  for (const auto& [theirs, ours] : kTwins) {
+    auto find = [&](absl::string_view code) {
+      return std::find_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.code == code; });
+    };
+    const auto their = find(theirs);
+    const auto our = find(ours);
+    if (their != findings.end() && our != findings.end() && their->count == our->count) findings.erase(their);
+  }
+}
+
 HealthReport HealthAnalyzer::Finish(const TraceInfo& info) && {
   State& s = *state_;
   HealthReport report;
@@ -760,6 +783,7 @@ HealthReport HealthAnalyzer::Finish(const TraceInfo& info) && {
   s.CheckGap(without_zero_stamps);
   s.CheckOrder();
   s.CheckSteps(&report);
+  s.DropWhatTheImporterSaidToo();
   std::stable_sort(s.findings.begin(), s.findings.end(),
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
   report.findings = std::move(s.findings);

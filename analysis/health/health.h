@@ -32,6 +32,7 @@
 //   overlapping_kernels    N  device work that starts before its predecessor on the stream ended (legal)
 //   no_device_events       N  the trace has host slices, but no device work
 //   kernel_without_launch  W  no host call with the correlation of that device work
+//   no_launches            N  the same for all device work: the trace has no host calls
 //   launch_without_kernel  W  a launch or copy call without device work; usual for the last ones of a capture
 //   kernel_without_correlation  N
 //   kernel_before_launch   W  device work that starts before its launch; worst: the most negative delay
@@ -40,7 +41,8 @@
 //   dangling_flow_end      N  a flow that ends without having started; flow_without_end: the other way round
 //   time_gap               N  more than half of the trace's span without the start or end of anything, and over 1 s:
 //                             a clock step or a pause; worst: the length
-//   clock_step_back        W  in rows otherwise ordered by time, a jump back by more than 1 ms; worst: the jump
+//   clock_step_back        W  in host slices otherwise ordered by time, at most three jumps back by more than 1 ms per
+//                             track and category (of at least 100 slices); worst: the jump
 //   no_steps               N  there are host slices, but no "ProfilerStep#N"
 //   missing_step           W  numbers left out between the first and the last step
 //   duplicate_step         W  a step number that occurs more than once on a host track or on several; worst: how often

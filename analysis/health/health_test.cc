@@ -191,6 +191,8 @@ TEST(Health, OverlappingKernelsAreLegalAndUtilisationStaysBelowOne) {
   EXPECT_EQ(report.devices[0].sum_ns, 25000);
   EXPECT_EQ(report.devices[0].span_ns, 23000);
   EXPECT_EQ(report.devices[0].utilisation(), 1.0);
+  EXPECT_EQ(CountOf(report, "no_launches"), 3u);
+  EXPECT_EQ(report.warning_count(), 0u);
   EXPECT_EQ(CountOf(report, "not_nested"), 0u);
 }
 
@@ -322,6 +324,13 @@ TEST(Health, FindsASingleJumpBackInOrderedRows) {
   EXPECT_EQ(report.Find("clock_step_back")->first[0].row, 60u);
 }
 
+TEST(Health, DeviceWorkInNoOrderIsNoJumpBack) {
+  Trace trace;  // two buffers of the profiler, the later one first
+  for (int i = 0; i < 120; ++i) trace.SliceUs("kernel", "k", kStream7, 100000 + i * 10, 5, 1);
+  for (int i = 0; i < 120; ++i) trace.SliceUs("kernel", "k", kStream7, 50000 + i * 10, 5, 1);
+  EXPECT_EQ(CountOf(trace.Check(), "clock_step_back"), 0u);
+}
+
 TEST(Health, ParentWrittenBehindItsChildrenIsNoJumpBack) {
   Trace trace;
   for (int i = 0; i < 120; ++i) trace.SliceUs("cpu_op", "op", kMain, 100000 + i * 1000, 500);
@@ -371,6 +380,19 @@ TEST(Health, JoinsFlowsByCategoryNameAndId) {
   EXPECT_EQ(report.Find("dangling_flow_end")->severity, Severity::kNote);
   EXPECT_EQ(report.Find("dangling_flow_end")->first[2].row, 7u);
   EXPECT_EQ(CountOf(report, "flow_without_end"), 1u);
+}
+
+TEST(Health, SaysOnceWhatTheImporterCountedAsWell) {
+  auto codes = [](uint64_t importer_count) {
+    Trace trace;
+    trace.Slice("", "c", kMain, 20, kUnfinished);
+    TraceInfo info;
+    info.report.Add(ImportReport::Severity::kNote, "begin_without_end", 7, "", importer_count);
+    const HealthReport report = trace.Check(info);
+    return CountOf(report, "noted.begin_without_end") * 10 + CountOf(report, "unfinished_slice");
+  };
+  EXPECT_EQ(codes(1), 1u);
+  EXPECT_EQ(codes(2), 21u);
 }
 
 TEST(Health, TakesLongAndMissingNames) {
