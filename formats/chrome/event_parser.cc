@@ -213,10 +213,10 @@ const char* EventParser::ParseTime(const char* p, bool is_ts, absl::string_view 
     behind = close + 1;
     is_regular_ = false;
   } else {
-    const json::Number number = json::ParseNumber(p, end_);
-    if (number.type != json::NumberType::kInvalid) {
-      text = absl::string_view(p, static_cast<size_t>(number.end - p));
-      behind = EndOfScalar(number.end);
+    const char* const number_end = json::FindNumberEnd(p, end_);
+    if (number_end != nullptr) {
+      text = absl::string_view(p, static_cast<size_t>(number_end - p));
+      behind = EndOfScalar(number_end);
       if (behind == nullptr) return nullptr;
     }
   }

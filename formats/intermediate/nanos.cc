@@ -58,6 +58,16 @@ ParsedNanos ParseMicros(absl::string_view micros) {
   const int64_t total = integer_digits + fraction_digits;
   unsigned __int128 value = 0;
   constexpr unsigned __int128 kLimit = static_cast<unsigned __int128>(std::numeric_limits<int64_t>::max()) + 1;
+  if (exponent == 0 && integer_digits <= 16 && fraction_digits <= 3) {
+    // Nearly all times of real traces.
+    uint64_t ns = 0;
+    for (const char* d = digits; d < integer_end; ++d) ns = ns * 10 + static_cast<unsigned>(*d - '0');
+    for (int64_t i = 0; i < 3; ++i) ns = ns * 10 + static_cast<unsigned>(i < fraction_digits ? fraction[i] - '0' : 0);
+    if (ns <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+      result.ns = static_cast<int64_t>(negative ? 0 - ns : ns);
+      return result;
+    }
+  }
   for (int64_t i = 0; i < keep; ++i) {
     if (i >= total && value == 0) break;
     value = value * 10 + static_cast<unsigned>(digit(i));

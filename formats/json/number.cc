@@ -133,4 +133,24 @@ Number ParseNumber(const char* const begin, const char* const end) {
   return n;
 }
 
+const char* FindNumberEnd(const char* p, const char* end) {
+  if (p < end && *p == '-') ++p;
+  const char* const digits = p;
+  while (p < end && IsDigit(*p)) ++p;
+  if (p == digits || (*digits == '0' && p - digits > 1)) return nullptr;
+  if (p < end && *p == '.') {
+    const char* const fraction = ++p;
+    while (p < end && IsDigit(*p)) ++p;
+    if (p == fraction) return nullptr;
+  }
+  if (p < end && (*p | 0x20) == 'e') {
+    ++p;
+    if (p < end && (*p == '-' || *p == '+')) ++p;
+    const char* const exponent = p;
+    while (p < end && IsDigit(*p)) ++p;
+    if (p == exponent) return nullptr;
+  }
+  return p;
+}
+
 }  // namespace tracekiln::json

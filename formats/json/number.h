@@ -21,9 +21,14 @@ struct Number {
   double d = 0;
 };
 
-// Parses the number at `p`. Reads up to 8 bytes behind `end`, which the caller must own. For kInvalid, `end` of the
-// result is the first byte that does not fit. The caller checks what follows (`12abc` parses as 12).
+// Parses the number at `p`. Reads up to 18 bytes behind `end`, which the caller must own (their content does not
+// matter). For kInvalid, `end` of the result is the first byte that does not fit. The caller checks what follows
+// (`12abc` parses as 12).
 Number ParseNumber(const char* p, const char* end);
+
+// The byte behind the number at `p`, looking at its grammar only; nullptr if there is none. The caller checks what
+// follows.
+const char* FindNumberEnd(const char* p, const char* end);
 
 // True if the eight bytes are all digits; *value is then their number.
 inline bool ParseEightDigits(const char* p, uint64_t* value) {
