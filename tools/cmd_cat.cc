@@ -263,7 +263,7 @@ int RunOne(const std::string& path, const ParsedFlags& flags, CommandContext& co
     }
   }
   ProgressMeter meter(context.shows_progress, context.err);
-  ProgressSource source(*trace->source, &meter);
+  ProgressSource source(*trace->source, &meter, context.is_interrupted);
   uint64_t ordinal = 0;
   std::string block;
   const absl::Status status = ForEachBatch(source, [&](const EventBatch& batch) {

@@ -110,12 +110,13 @@ int ConvertOne(const Plan& plan, const Format& to, const ParsedFlags& flags, Com
   absl::StatusOr<OpenedTrace> trace = OpenTrace(plan.input, flags, context, to.export_options);
   if (!trace.ok()) return context.Fail(trace.status());
   ProgressMeter meter(context.shows_progress, context.err);
-  std::unique_ptr<TraceSource> source = std::make_unique<ProgressSource>(std::move(trace->source), &meter);
+  std::unique_ptr<TraceSource> source =
+      std::make_unique<ProgressSource>(std::move(trace->source), &meter, context.is_interrupted);
   if (to.needs_rewind && !source->can_rewind()) {
     absl::StatusOr<std::unique_ptr<TraceSource>> rewindable = MakeRewindable(std::move(source), context.executor);
     meter.Finish();
     if (!rewindable.ok()) return context.Fail(rewindable.status());
-    source = std::make_unique<ProgressSource>(*std::move(rewindable), &meter);
+    source = std::make_unique<ProgressSource>(*std::move(rewindable), &meter, context.is_interrupted);
   }
   absl::StatusOr<std::unique_ptr<io::ByteSink>> sink = MakeSink(plan, context);
   if (!sink.ok()) return context.Fail(sink.status());

@@ -228,7 +228,7 @@ int RunOne(const std::string& path, const ParsedFlags& flags, CommandContext& co
   absl::StatusOr<OpenedTrace> trace = OpenTrace(path, flags, context);
   if (!trace.ok()) return context.Fail(trace.status());
   ProgressMeter meter(context.shows_progress, context.err);
-  ProgressSource source(*trace->source, &meter);
+  ProgressSource source(*trace->source, &meter, context.is_interrupted);
   TraceSummarizer summarizer;
   const absl::Status status = ForEachBatch(source, [&](const EventBatch& batch) {
     summarizer.Add(batch);

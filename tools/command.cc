@@ -120,8 +120,14 @@ int RunTool(absl::Span<const Command* const> commands, absl::Span<const Format* 
   }
   io::ThreadPool pool(static_cast<int>(*jobs));
   const bool is_quiet = flags->Has("quiet");
-  CommandContext context{
-      *command, formats, *streams.out, streams.err, pool, is_quiet, streams.is_err_terminal && !is_quiet};
+  CommandContext context{*command,
+                         formats,
+                         *streams.out,
+                         streams.err,
+                         pool,
+                         is_quiet,
+                         streams.is_err_terminal && !is_quiet,
+                         streams.is_interrupted};
   return CloseOutput(streams.out, streams.err, command->run(*flags, context));
 }
 

@@ -9,6 +9,7 @@
 #ifndef TRACEKILN_TOOLS_COMMAND_H_
 #define TRACEKILN_TOOLS_COMMAND_H_
 
+#include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@ struct Streams {
   io::ByteSink* out = nullptr;  // closed by RunTool
   std::function<void(absl::string_view)> err;
   bool is_err_terminal = false;
+  const std::atomic<bool>* is_interrupted = nullptr;  // turns true when the command shall stop; may be null
 };
 
 struct CommandContext;
@@ -55,6 +57,7 @@ struct CommandContext {
   io::Executor& executor;
   bool is_quiet = false;        // --quiet: errors only
   bool shows_progress = false;  // standard error is a terminal, and not --quiet
+  const std::atomic<bool>* is_interrupted = nullptr;
 
   // A line on standard error, "tracekiln: " before it.
   void Say(absl::string_view message) const;

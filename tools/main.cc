@@ -10,6 +10,7 @@
 #include "formats/io/output.h"
 #include "tools/command.h"
 #include "tools/commands.h"
+#include "tools/interrupt.h"
 
 int main(int argc, char** argv) {
   using namespace tracekiln;  // NOLINT
@@ -26,5 +27,8 @@ int main(int argc, char** argv) {
   streams.out = out->get();
   streams.err = [](absl::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); };
   streams.is_err_terminal = isatty(STDERR_FILENO) == 1;
-  return tools::RunTool(commands, AllFormats(), streams, std::vector<std::string>(argv + 1, argv + argc));
+  streams.is_interrupted = tools::CatchInterrupts();
+  const int status = tools::RunTool(commands, AllFormats(), streams, std::vector<std::string>(argv + 1, argv + argc));
+  tools::DieOfCaughtSignal();
+  return status;
 }

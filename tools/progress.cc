@@ -85,6 +85,9 @@ void ProgressMeter::Finish() {
 }
 
 absl::StatusOr<bool> ProgressSource::Next(EventBatch* batch) {
+  if (is_interrupted_ != nullptr && is_interrupted_->load(std::memory_order_relaxed)) {
+    return absl::CancelledError("interrupted");
+  }
   absl::StatusOr<bool> more = source_.Next(batch);
   if (more.ok() && *more) {
     event_count_ += batch->rows();

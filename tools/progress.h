@@ -10,6 +10,7 @@
 #ifndef TRACEKILN_TOOLS_PROGRESS_H_
 #define TRACEKILN_TOOLS_PROGRESS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -50,14 +51,17 @@ class ProgressMeter {
 // elapsed_ns 0: no rate.
 std::string ProgressText(uint64_t done_bytes, uint64_t total_bytes, uint64_t event_count, int64_t elapsed_ns);
 
-// Passes a source through and tells a meter, which must outlive it, what was read.
+// Passes a source through and tells a meter, which must outlive it, what was read. If `is_interrupted` is given and
+// true, Next answers Cancelled.
 class ProgressSource final : public TraceSource {
  public:
   // Does not own the source.
-  ProgressSource(TraceSource& source, ProgressMeter* meter) : source_(source), meter_(meter) {}
+  ProgressSource(TraceSource& source, ProgressMeter* meter, const std::atomic<bool>* is_interrupted = nullptr)
+      : source_(source), meter_(meter), is_interrupted_(is_interrupted) {}
   // Owns it.
-  ProgressSource(std::unique_ptr<TraceSource> source, ProgressMeter* meter)
-      : owned_(std::move(source)), source_(*owned_), meter_(meter) {}
+  ProgressSource(std::unique_ptr<TraceSource> source, ProgressMeter* meter,
+                 const std::atomic<bool>* is_interrupted = nullptr)
+      : owned_(std::move(source)), source_(*owned_), meter_(meter), is_interrupted_(is_interrupted) {}
 
   absl::StatusOr<bool> Next(EventBatch* batch) override;
   absl::Status Rewind() override {
@@ -72,6 +76,7 @@ class ProgressSource final : public TraceSource {
   const std::unique_ptr<TraceSource> owned_;
   TraceSource& source_;
   ProgressMeter* const meter_;
+  const std::atomic<bool>* const is_interrupted_;
   uint64_t event_count_ = 0;
 };
 

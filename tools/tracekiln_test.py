@@ -4,8 +4,10 @@ import gzip
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 import zipfile
 
@@ -170,6 +172,28 @@ class TracekilnTest(unittest.TestCase):
                 result = subprocess.run([BINARY, *args], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
             self.assertEqual(result.returncode, 1, args)
             self.assertIn(b"No space left", result.stderr)
+
+    def test_interrupt_removes_what_was_begun(self):
+        for name in ("INT", "TERM"):
+            number = getattr(signal, "SIG" + name)
+            with subprocess.Popen([BINARY, "convert", "-", "--to", "kiln", "-o", "x.kiln"], stdin=subprocess.PIPE,
+                                  stderr=subprocess.PIPE) as process:
+                process.stdin.write(TEXT[:-2])  # the list stays open
+                event = b"," + json.dumps(EVENTS[2]).encode()
+                for _ in range(300):
+                    process.stdin.write(event * 100)
+                process.stdin.flush()
+                deadline = time.monotonic() + 30
+                while not os.listdir(".") and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                self.assertEqual(len(os.listdir(".")), 1)  # under its temporary name
+                process.send_signal(number)
+                for _ in range(300):  # enough for another batch
+                    process.stdin.write(event * 100)
+                _, err = process.communicate(b"]}")
+            self.assertEqual(process.returncode, -number)
+            self.assertIn(b"interrupted", err)
+            self.assertEqual(os.listdir("."), [])
 
     def test_info_and_check(self):
         self.write("in.json", TEXT)
