@@ -72,8 +72,8 @@ std::string ReportText(absl::string_view name, const TraceInfo& info, const Heal
     absl::StrAppend(&out, "\n");
   }
   for (const Finding& finding : report.findings) {
-    absl::StrAppend(&out, finding.severity == health::Severity::kWarning ? "  warning  " : "  note     ", finding.code,
-                    ": ", finding.count);
+    absl::StrAppend(&out, finding.severity == health::Severity::kWarning ? "  warning  " : "  note     ",
+                    Printable(finding.code), ": ", finding.count);
     if (finding.worst) absl::StrAppend(&out, ", worst ", ValueText(*finding.worst, finding.worst_unit));
     if (!finding.text.empty()) absl::StrAppend(&out, "; ", Printable(finding.text, 300));
     absl::StrAppend(&out, "\n");

@@ -132,7 +132,7 @@ void PrintText(const FileFacts& file, const TraceInfo& info, const TraceSummary&
       absl::StrAppend(out, "    ", Printable(entry.key, 60), "  ", Printable(entry.json, 80), "\n");
     }
   }
-  absl::StrAppend(out, "\n  import: ", info.report.ToText());
+  absl::StrAppend(out, "\n  import: ", PrintableLines(info.report.ToText()));
 }
 
 void PrintJson(const FileFacts& file, const TraceInfo& info, const TraceSummary& summary, json::Writer* w) {

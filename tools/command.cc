@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "tools/text_table.h"
 
 namespace tracekiln::tools {
 namespace {
@@ -43,7 +44,9 @@ int CloseOutput(io::ByteSink* out, const std::function<void(absl::string_view)>&
 
 }  // namespace
 
-void CommandContext::Say(absl::string_view message) const { err(absl::StrCat("tracekiln: ", message, "\n")); }
+void CommandContext::Say(absl::string_view message) const {
+  err(absl::StrCat("tracekiln: ", PrintableLines(message), "\n"));
+}
 
 void CommandContext::Warn(absl::string_view message) const {
   if (!is_quiet) Say(message);

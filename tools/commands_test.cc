@@ -267,6 +267,15 @@ TEST_F(CommandsTest, UnknownContentIsAnErrorThatSaysWhatItLooksLike) {
   }
 }
 
+TEST_F(CommandsTest, EscapeSequencesOfAnInputDoNotReachTheTerminal) {
+  WriteFile("x.fake", "FAKE\nrepaired \x1b]0;evil\x07 5\n");
+  for (const char* command : {"info", "cat", "check"}) {
+    const Outcome outcome = Run({command, "x.fake"});
+    EXPECT_EQ((outcome.out + outcome.err).find('\x1b'), std::string::npos) << command;
+  }
+  EXPECT_THAT(Run({"convert", "x.fake", "--strict", "--to", "fake", "-o", "y"}).err, Not(HasSubstr("\x1b")));
+}
+
 TEST_F(CommandsTest, InfoShowsSumsTracksAndNames) {
   WriteFile("x.fake", kTrace);
   const Outcome outcome = Run({"info", "x.fake"});

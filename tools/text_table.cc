@@ -94,4 +94,15 @@ std::string Printable(absl::string_view text, size_t max_bytes) {
   return out;
 }
 
+std::string PrintableLines(absl::string_view text) {
+  std::string out;
+  for (;;) {
+    const size_t line_break = text.find('\n');
+    out += Printable(text.substr(0, line_break), SIZE_MAX);
+    if (line_break == absl::string_view::npos) return out;
+    out += '\n';
+    text.remove_prefix(line_break + 1);
+  }
+}
+
 }  // namespace tracekiln::tools

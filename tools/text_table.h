@@ -24,6 +24,9 @@ std::string MicrosText(int64_t ns);
 // with "…": for names from a trace, which may be anything.
 std::string Printable(absl::string_view text, size_t max_bytes = 120);
 
+// As Printable, but whole and with its line breaks: for messages that quote an input.
+std::string PrintableLines(absl::string_view text);
+
 }  // namespace tracekiln::tools
 
 #endif  // TRACEKILN_TOOLS_TEXT_TABLE_H_

@@ -45,6 +45,11 @@ TEST(Printable, CutsBetweenCharacters) {
   EXPECT_EQ(Printable("aäöü", 2), "aä…");  // ä takes bytes 1 and 2
 }
 
+TEST(PrintableLines, KeepsLineBreaksOnly) {
+  EXPECT_EQ(PrintableLines("a\n\x1b[2Jb\n"), "a\n\\x1b[2Jb\n");
+  EXPECT_EQ(PrintableLines(""), "");
+}
+
 TEST(MicrosText, IsExact) {
   EXPECT_EQ(MicrosText(1234567), "1234.567 us");
   EXPECT_EQ(MicrosText(-1500), "-1.500 us");

@@ -1,5 +1,7 @@
 #include "analysis/health/health.h"
 
+#include <algorithm>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -280,6 +282,76 @@ TEST(Health, RecognisesAMergedFileOfTwoRanks) {
   EXPECT_EQ(CountOf(report, "shared_correlation"), 1u);
   EXPECT_EQ(report.launches.linked_launch_count, 0u);  // no link is better than a wrong one
   EXPECT_FALSE(report.launches.mean_delay_ns.has_value());
+}
+
+// The definitions of the header over all pairs.
+TEST(Health, LaunchesAgreeWithTheQuadraticJoin) {
+  struct Event {
+    bool is_launch;
+    int64_t pid;
+    int64_t ts_ns;
+    int64_t correlation;
+  };
+  std::mt19937 random(7);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<Event> events;
+    for (int i = static_cast<int>(random() % 30); i > 0; --i) {
+      const bool is_launch = random() % 2 == 0;
+      events.push_back({is_launch, is_launch ? 100 + static_cast<int64_t>(random() % 2) : 0,
+                        static_cast<int64_t>(random() % 1000), static_cast<int64_t>(random() % 12)});
+    }
+    Trace trace;
+    for (const Event& e : events) {
+      trace.Slice(e.is_launch ? "cuda_runtime" : "kernel", e.is_launch ? "cudaLaunchKernel" : "k",
+                  e.is_launch ? Trace::Track{e.pid, 1} : kStream7, e.ts_ns, 1, e.correlation);
+    }
+    uint64_t orphan_kernels = 0, orphan_launches = 0, linked_work = 0, before_launch = 0, linked_launches = 0;
+    uint64_t shared_correlations = 0, delays = 0, negative_delays = 0;
+    int64_t delay_sum_ns = 0;
+    bool has_calls = false;
+    for (const Event& e : events) has_calls |= e.is_launch && e.correlation != 0;
+    for (size_t i = 0; i < events.size(); ++i) {
+      const Event& e = events[i];
+      if (e.correlation == 0) continue;
+      int64_t launch_ns = INT64_MAX, work_ns = INT64_MAX;
+      bool is_shared = false, is_first_of_correlation = true;
+      for (size_t j = 0; j < events.size(); ++j) {
+        const Event& o = events[j];
+        if (o.correlation != e.correlation) continue;
+        (o.is_launch ? launch_ns : work_ns) = std::min(o.is_launch ? launch_ns : work_ns, o.ts_ns);
+        if (j < i) is_first_of_correlation = false;
+        for (const Event& other : events) {
+          is_shared |= o.is_launch && other.is_launch && other.correlation == e.correlation && other.pid != o.pid;
+        }
+      }
+      if (is_shared) {
+        shared_correlations += is_first_of_correlation ? 1 : 0;
+      } else if (launch_ns == INT64_MAX) {
+        ++orphan_kernels;
+      } else if (work_ns == INT64_MAX) {
+        ++orphan_launches;
+      } else {
+        if (!e.is_launch) ++linked_work;
+        if (!e.is_launch && e.ts_ns < launch_ns) ++before_launch;
+        if (is_first_of_correlation) {
+          ++linked_launches;
+          (work_ns < launch_ns ? negative_delays : delays) += 1;
+          delay_sum_ns += std::max<int64_t>(work_ns - launch_ns, 0);
+        }
+      }
+    }
+    const HealthReport report = trace.Check();
+    ASSERT_EQ(CountOf(report, has_calls ? "kernel_without_launch" : "no_launches"), orphan_kernels);
+    ASSERT_EQ(CountOf(report, "launch_without_kernel"), orphan_launches);
+    ASSERT_EQ(CountOf(report, "kernel_before_launch"), before_launch);
+    ASSERT_EQ(CountOf(report, "shared_correlation"), shared_correlations);
+    ASSERT_EQ(report.launches.linked_work_count, linked_work);
+    ASSERT_EQ(report.launches.linked_launch_count, linked_launches);
+    ASSERT_EQ(report.launches.delay_count, delays);
+    ASSERT_EQ(report.launches.negative_delay_count, negative_delays);
+    ASSERT_EQ(report.launches.mean_delay_ns.value_or(-1),
+              delays == 0 ? -1 : delay_sum_ns / static_cast<int64_t>(delays));
+  }
 }
 
 TEST(Health, ZeroTimestampCountsOnlyFarFromAllOthers) {
