@@ -19,7 +19,7 @@
 // event a line. The bytes depend on the trace and the options only. See formats/json/writer.h for strings and numbers.
 //
 // Cost: two passes over the source (lanes=off: one). Memory: some batches, and with lanes 6 to 8 bytes a slice, about
-// 24 an end of an arrow, and what a window of 4 Mi slices needs while it is laid out.
+// 24 an end of an arrow, and what a window of 2 Mi slices needs while it is laid out.
 #ifndef TRACEKILN_FORMATS_CHROME_CHROME_EXPORTER_H_
 #define TRACEKILN_FORMATS_CHROME_CHROME_EXPORTER_H_
 

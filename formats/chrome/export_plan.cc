@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <optional>
 
@@ -72,8 +73,8 @@ class Planner {
   ExportPlan plan_;
   uint64_t rows_ = 0;
   std::vector<TrackItems> items_;  // by row of the track table
-  // By the highest bits of the key: no part doubles its memory while the others are there.
-  std::array<std::vector<FlowEnd>, 64> flow_ends_;
+  // By the highest bits of the key, to be sorted one after the other. (Vectors would double their memory to grow.)
+  std::array<std::deque<FlowEnd>, 64> flow_ends_;
   uint64_t merged_seed_;
   std::vector<uint32_t> unbound_flows_;  // rows, sorted after LayOutTracks
   int64_t min_ns_ = std::numeric_limits<int64_t>::max();
@@ -293,7 +294,9 @@ void Planner::MatchChain(const FlowEnd* begin, const FlowEnd* end) {
 }
 
 void Planner::MatchFlows() {
-  for (std::vector<FlowEnd>& ends : flow_ends_) {
+  for (std::deque<FlowEnd>& bucket : flow_ends_) {
+    std::vector<FlowEnd> ends(bucket.begin(), bucket.end());
+    bucket = {};
     std::sort(ends.begin(), ends.end(), [](const FlowEnd& a, const FlowEnd& b) {
       if (a.key != b.key) return a.key < b.key;
       if (a.ts_ns != b.ts_ns) return a.ts_ns < b.ts_ns;
@@ -306,7 +309,6 @@ void Planner::MatchFlows() {
       MatchChain(&ends[i], ends.data() + j);
       i = j;
     }
-    ends = {};
   }
   std::sort(plan_.arrows.begin(), plan_.arrows.end());
   plan_.arrows_by_end.resize(plan_.arrows.size());

@@ -66,7 +66,7 @@ struct ExportPlan {
 
 struct PlanLimits {
   // Slices that are sorted at a time.
-  size_t window_items = size_t{1} << 22;
+  size_t window_items = size_t{1} << 21;
 };
 
 // Reads the whole source (which is at its beginning). ResourceExhausted beyond 2^32 - 2 rows.
