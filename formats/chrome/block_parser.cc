@@ -66,6 +66,7 @@ BlockResult BlockParser::Parse(const char* text, size_t size, uint64_t offset, L
     result.end = how;
     result.state = state;
     result.consumed = static_cast<size_t>(consumed - text);
+    result.has_comma = comma != nullptr;
     if (comma != nullptr) result.last_comma = static_cast<size_t>(comma - text);
     result.batches = assembler_.TakeBatches();
     for (EventBatch& batch : result.batches) batch.RenumberStrings();
@@ -90,8 +91,11 @@ BlockResult BlockParser::Parse(const char* text, size_t size, uint64_t offset, L
     } else {
       if (*p == ']') {
         if (state == ListState::kElement) {
+          result.ends_with_comma_before = comma == nullptr;
           if (options.strict) return fail(p, comma != nullptr ? comma : p, "superfluous comma before `]`");
-          parser_.OnDamage(json::Damage::kTrailingComma, comma != nullptr ? comma : p);
+          if (comma != nullptr) {
+            assembler_.report().Repair(json::DamageName(json::Damage::kTrailingComma), parser_.OffsetOf(comma));
+          }
         }
         return stop(BlockResult::End::kListEnd, p + 1);
       }
@@ -122,19 +126,33 @@ BlockResult BlockParser::Parse(const char* text, size_t size, uint64_t offset, L
       if (!options.salvage) {
         return fail(element, parser_.error().at, parser_.error().reason);
       }
+      const size_t next = FindNextEventStart(text, size, static_cast<size_t>(element - text) + 1);
+      if (next == size) {  // the next event may begin across the end of the text
+        result.error = parser_.error();
+        result.error_offset = parser_.OffsetOf(parser_.error().at);
+        return stop(BlockResult::End::kPartial, element);
+      }
       assembler_.report().salvaged = true;
       ++assembler_.report().seen;
       assembler_.report().Skip("damaged", parser_.OffsetOf(parser_.error().at), parser_.error().reason);
-      const size_t next = FindNextEventStart(text, size, static_cast<size_t>(element - text) + 1);
       p = text + next;
-      continue;  // in state kElement: at an event, or at the end of the text
+      continue;  // in state kElement: at an event
     }
     if (!options.salvage) {
       return fail(p, p, absl::StrCat("expected `,` or `]` behind an event, got ", json::ShowByte(p, end)));
     }
+    const char* next = p;
+    if (*p != '{') {
+      next = text + FindNextEventStart(text, size, static_cast<size_t>(p - text));
+      if (next == end) {
+        result.error.reason = absl::StrCat("expected `,` or `]` behind an event, got ", json::ShowByte(p, end));
+        result.error_offset = parser_.OffsetOf(p);
+        return stop(BlockResult::End::kPartial, p);
+      }
+    }
     assembler_.report().salvaged = true;
     assembler_.report().Repair("missing_separator", parser_.OffsetOf(p));
-    if (*p != '{') p = text + FindNextEventStart(text, size, static_cast<size_t>(p - text));
+    p = next;
     state = ListState::kElement;
   }
 }

@@ -28,15 +28,17 @@ enum class ListState : uint8_t {
 struct BlockResult {
   enum class End : uint8_t {
     kOpen,     // the text ended between elements (or at the block's end in state `state`)
-    kPartial,  // the text ended inside an element that begins at `consumed`
+    kPartial,  // the text ended inside an element (salvage: or in damage) that begins at `consumed`
     kListEnd,  // the closing bracket is the byte before `consumed`
     kError,    // `error`; `consumed` is the beginning of the element or the place that does not fit
   };
   End end = End::kOpen;
   ListState state = ListState::kStart;  // at `consumed`
   size_t consumed = 0;                  // bytes of the text that are dealt with
-  size_t last_comma = 0;                // kOpen in state kElement: where the comma is
-  json::Error error;                    // `at` is meaningless; see error_offset
+  bool has_comma = false;               // a comma between elements was met
+  size_t last_comma = 0;                // where the last one is
+  bool ends_with_comma_before = false;  // kListEnd or kError because of a superfluous comma that lies before the text
+  json::Error error;                    // `at` is meaningless; see error_offset. kPartial: what more text might mend
   uint64_t error_offset = 0;            // in the file
   std::vector<EventBatch> batches;
   ImportReport report;

@@ -208,12 +208,14 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
     return absl::OkStatus();
   }
 
-  void OnDamage(json::Damage damage, const char* at) override {
+  void OnDamage(json::Damage damage, const char* at) override { OnDamageAt(damage, OffsetOf(at)); }
+
+  void OnDamageAt(json::Damage damage, uint64_t offset) {
     if (first_damage_.empty()) {
       first_damage_ = std::string(json::DamageName(damage));
-      first_damage_offset_ = OffsetOf(at);
+      first_damage_offset_ = offset;
     }
-    info_.report.Repair(json::DamageName(damage), OffsetOf(at));
+    info_.report.Repair(json::DamageName(damage), offset);
   }
 
   // ---- The document around the event list
@@ -246,7 +248,7 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
       case DocumentState::kMember: {
         if (!SkipBlanks()) return Truncated("a key");
         if (*Cursor() == '}') {
-          if (document_state_ == DocumentState::kMember) OnDamage(json::Damage::kTrailingComma, Cursor());
+          if (document_state_ == DocumentState::kMember) OnDamageAt(json::Damage::kTrailingComma, member_comma_offset_);
           ++position_;
           document_state_ = DocumentState::kAfterAll;
           return CheckStrict();
@@ -256,6 +258,7 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
       case DocumentState::kAfterMember:
         if (!SkipBlanks()) return Truncated("`,` or `}`");
         if (*Cursor() == ',') {
+          member_comma_offset_ = OffsetOf(Cursor());
           document_state_ = DocumentState::kMember;
         } else if (*Cursor() == '}') {
           document_state_ = DocumentState::kAfterAll;
@@ -327,8 +330,9 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
         continue;
       }
       const bool is_duplicate = is_list ? has_list_
-                                        : std::any_of(info_.metadata.begin(), info_.metadata.end(),
-                                                      [&](const MetadataEntry& e) { return e.key == key; });
+                                        : (key == fields::kBaseTimeNanoseconds && info_.has_base) ||
+                                              std::any_of(info_.metadata.begin(), info_.metadata.end(),
+                                                          [&](const MetadataEntry& e) { return e.key == key; });
       if (is_duplicate) OnDamage(json::Damage::kDuplicateKey, key_place);
       if (absl::Status status = CheckStrict(); !status.ok()) return status;
       position_ = static_cast<size_t>(p - text_.data());
@@ -395,6 +399,15 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
       block->text = std::move(spare_texts_.back());
       spare_texts_.pop_back();
     }
+    if (text_.size() - position_ > tuning_.block_bytes) {
+      // Enough was read before, for the document around the list.
+      block->text.Append(text_.view().substr(position_, tuning_.block_bytes));
+      const size_t cut = FindLastEventStart(block->text.data(), block->text.size(), block->text.size() / 4);
+      block->size = cut > 0 ? cut : block->text.size();
+      position_ += block->size;
+      Run(std::move(block));
+      return true;
+    }
     block->text.Reserve(std::max(tuning_.block_bytes, text_.size() - position_));
     block->text.Append(text_.view().substr(position_));
     text_offset_ += text_.size();
@@ -416,6 +429,11 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
         text_offset_ = block->offset + cut;
       }
     }
+    Run(std::move(block));
+    return true;
+  }
+
+  void Run(std::shared_ptr<Block> block) {
     block->state = next_block_state_;
     next_block_state_ = ListState::kElement;
     in_flight_.push_back(block);
@@ -428,7 +446,6 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
       block->is_done = true;
       done_.notify_all();
     });
-    return true;
   }
 
   std::unique_ptr<BlockParser> BorrowParser() {
@@ -497,6 +514,13 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
 
   // Takes the result of the text that follows everything accepted so far.
   absl::Status Accept(absl::string_view text, uint64_t offset, BlockResult result) {
+    if (result.ends_with_comma_before) {
+      result.error_offset = last_comma_offset_;
+      if (result.end == BlockResult::End::kListEnd) {
+        info_.report.Repair(json::DamageName(json::Damage::kTrailingComma), last_comma_offset_);
+      }
+    }
+    if (result.has_comma) last_comma_offset_ = offset + result.last_comma;
     info_.report.Merge(result.report);
     for (EventBatch& batch : result.batches) {
       flows_.Process(batch);
@@ -505,15 +529,12 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
     list_state_ = result.state;
     left_over_offset_ = offset + result.consumed;
     switch (result.end) {
-      case BlockResult::End::kOpen:
-        if (result.state == ListState::kElement) last_comma_offset_ = offset + result.last_comma;
-        left_over_ = PaddedText();
-        return absl::OkStatus();
+      case BlockResult::End::kOpen: left_over_ = PaddedText(); return absl::OkStatus();
       case BlockResult::End::kPartial:
-        list_state_ = ListState::kElement;
         left_over_ = PaddedText(text.substr(result.consumed));
         partial_offset_ = result.error_offset;
         partial_reason_ = result.error.reason;
+        partial_is_truncation_ = result.error.is_truncation;
         if (left_over_.size() > kMaxElementBytes) {
           return absl::ResourceExhaustedError(absl::StrCat(input_->name(), ":", left_over_offset_,
                                                            ": an event of more than ", kMaxElementBytes,
@@ -551,8 +572,17 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
         return ErrorAt(partial_offset_, absl::StrCat(partial_reason_, ": the file is truncated"), true);
       }
       info_.report.salvaged = true;
-      ++info_.report.seen;
-      info_.report.Skip("truncated", left_over_offset_, partial_reason_);
+      if (list_state_ == ListState::kSeparator) {
+        info_.report.Repair("missing_separator", partial_offset_, partial_reason_);
+      } else {
+        ++info_.report.seen;
+        if (partial_is_truncation_) {
+          info_.report.Skip("truncated", left_over_offset_, partial_reason_);
+        } else {
+          info_.report.Skip("damaged", partial_offset_, partial_reason_);
+        }
+      }
+      list_state_ = ListState::kElement;
       // Perhaps only a quote is missing: go on at the next event, if there is one.
       const size_t next = FindNextEventStart(left_over_.data(), left_over_.size(), 1);
       if (next < left_over_.size()) {
@@ -561,6 +591,7 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
         return ParseLeftOver();
       }
       left_over_ = PaddedText();
+      if (!source_->status().ok()) return Truncated("the end of the container");
       phase_ = Phase::kDone;
       return absl::OkStatus();
     }
@@ -603,6 +634,7 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
   bool has_list_ = false;
   std::string first_damage_;
   uint64_t first_damage_offset_ = 0;
+  uint64_t member_comma_offset_ = 0;
 
   std::vector<PaddedText> spare_texts_;
   PaddedText text_;           // read, but not given to anybody yet, from position_ on
@@ -617,6 +649,7 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
   uint64_t last_comma_offset_ = 0;
   uint64_t partial_offset_ = 0;
   std::string partial_reason_;
+  bool partial_is_truncation_ = false;
   SlicePairing pairing_;
   FlowCensus flows_;
 
@@ -645,7 +678,7 @@ int SniffChromeJson(absl::string_view head) {
   const absl::string_view text(p, static_cast<size_t>(end - p));
   const auto has = [&](absl::string_view word) { return text.find(word) != absl::string_view::npos; };
   if (*p == '{') {
-    if (has("\"traceEvents\"")) return 90;
+    if (has(absl::StrCat("\"", fields::kTraceEvents, "\""))) return 90;
     if (has("\"nodes\"") && has("\"schema\"")) return 0;  // a PyTorch execution trace
     return 10;
   }

@@ -1,5 +1,7 @@
 #include "formats/chrome/event_assembler.h"
 
+#include <algorithm>
+
 #include "formats/intermediate/field_catalog.h"
 
 namespace tracekiln::chrome {
@@ -34,6 +36,16 @@ void EventAssembler::NewBatch() {
   batches_.emplace_back();
   ++epoch_;
   has_last_track_ = false;
+  has_control_.clear();
+}
+
+StringId EventAssembler::InternDecoded(absl::string_view text) {
+  const StringId id = batches_.back().strings.Intern(text);
+  if (id != kNoString && std::any_of(text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; })) {
+    if (has_control_.size() <= Index(id)) has_control_.resize(Index(id) + 1, false);
+    has_control_[Index(id)] = true;
+  }
+  return id;
 }
 
 std::vector<EventBatch> EventAssembler::TakeBatches() {

@@ -85,6 +85,16 @@ class EventAssembler {
   // merged and returns true.
   bool MergeFlow(char phase, int64_t id, int64_t ts_ns, const TrackPart& pid, const TrackPart& tid);
 
+  // Interns what a string with escapes means. A raw string may be looked up in the pool only with FindClean: the pool
+  // may hold the same bytes because they were written as escapes (`\n`), while raw ones below 0x20 are damage.
+  StringId InternDecoded(absl::string_view text);
+  // The id of `raw` if it is in the pool and free of bytes below 0x20.
+  StringId FindClean(absl::string_view raw) const {
+    const StringId id = batches_.back().strings.Find(raw);
+    if (id != kNoString && Index(id) < has_control_.size() && has_control_[Index(id)]) return kNoString;
+    return id;
+  }
+
   // Counts an element of the event list that is no object.
   void SkipElement(absl::string_view reason, uint64_t offset);
 
@@ -107,6 +117,7 @@ class EventAssembler {
 
   std::vector<EventBatch> batches_;
   uint32_t epoch_ = 1;
+  std::vector<bool> has_control_;  // by StringId, as far as there are decoded strings with control characters
   bool has_last_track_ = false;
   Track last_track_;
   TrackId last_track_id_{0};

@@ -1,5 +1,6 @@
 #include "formats/chrome/event_parser.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,12 @@ namespace {
 
 // Beyond this much raw text the cache of nested values starts afresh.
 constexpr size_t kMaxNestedCacheBytes = 32 << 20;
+// Longer values are not looked up: finding their end costs as much as parsing them, and where it is missing, a damaged
+// list would be searched to its end again for each of its events.
+constexpr ptrdiff_t kMaxCachedValueBytes = 16 << 10;
+
+// By CoreKey.
+constexpr absl::string_view kCoreKeys[] = {"ph", "ts", "dur", "pid", "tid", "cat", "name", "args"};
 
 bool IsScalarEnd(char c) { return c == ',' || c == '}' || c == ']' || c == '\n' || c == ' ' || c == '\r' || c == '\t'; }
 
@@ -22,7 +29,8 @@ bool IsScalarEnd(char c) { return c == ',' || c == '}' || c == ']' || c == '\n' 
 
 StringId NestedValues::Intern(const char* p, const char* end, EventBatch& batch, uint32_t epoch, json::DamageSink* sink,
                               const char** value_end, json::Error* error) {
-  const char* const nested_end = json::FindNestedEnd(p, end);
+  const char* const nested_end =
+      json::FindNestedEnd(p, end - p > kMaxCachedValueBytes ? p + kMaxCachedValueBytes : end);
   if (nested_end != nullptr) {
     const absl::string_view text(p, static_cast<size_t>(nested_end - p));
     const StringId known = raw_.Find(text);
@@ -67,6 +75,10 @@ StringId NestedValues::Intern(const char* p, const char* end, EventBatch& batch,
     canonical_.resize(begin);  // not remembered, so that it is counted each time
     return id;
   }
+  if (nested_end == nullptr) {
+    canonical_.resize(begin);
+    return id;
+  }
   raw_.Intern(absl::string_view(p, static_cast<size_t>(behind - p)));
   entries_.push_back({begin, static_cast<uint32_t>(canonical.size()), epoch, id});
   return id;
@@ -75,9 +87,12 @@ StringId NestedValues::Intern(const char* p, const char* end, EventBatch& batch,
 void EventParser::OnDamage(json::Damage damage, const char* at) {
   is_regular_ = false;
   ++damage_count_;
-  last_damage_ = damage;
-  last_damage_place_ = at;
-  assembler_->report().Repair(json::DamageName(damage), OffsetOf(at));
+  const auto is_damage = [](const Remark& r) { return r.severity == ImportReport::Severity::kRepaired; };
+  if (std::none_of(remarks_.begin(), remarks_.end(), is_damage)) {
+    last_damage_ = damage;
+    last_damage_place_ = at;
+  }
+  remarks_.push_back({ImportReport::Severity::kRepaired, json::DamageName(damage), at});
 }
 
 const char* EventParser::Fail(const char* at, absl::string_view expected) {
@@ -88,16 +103,14 @@ const char* EventParser::Fail(const char* at, absl::string_view expected) {
 }
 
 StringId EventParser::InternString(absl::string_view raw, bool escaped) {
-  StringPool& strings = assembler_->batch().strings;
   if (!escaped) {
-    // Only clean strings are in the pool under their raw text.
-    const StringId known = strings.Find(raw);
+    const StringId known = assembler_->FindClean(raw);
     if (known != kNoString) return known;
-    if (json::IsCleanUtf8(raw)) return strings.Intern(raw);
+    if (json::IsCleanUtf8(raw)) return assembler_->batch().strings.Intern(raw);
   }
   decoded_.clear();
   if (!json::DecodeString(raw, &decoded_, this, &error_)) return kNoString;
-  return strings.Intern(decoded_);
+  return assembler_->InternDecoded(decoded_);
 }
 
 const char* EventParser::EndOfScalar(const char* p) {
@@ -131,14 +144,14 @@ const char* EventParser::ParseValue(const char* p, ArgType* type, ArgValue* valu
         *value = ArgValue::Int(1);
         return EndOfScalar(p + 4);
       }
-      return Fail(p, "a value");
+      break;
     case 'f':
       if (end_ - p >= 5 && std::memcmp(p, "false", 5) == 0) {
         *type = ArgType::kBool;
         *value = ArgValue::Int(0);
         return EndOfScalar(p + 5);
       }
-      return Fail(p, "a value");
+      break;
     case 'n':
       if (end_ - p >= 4 && std::memcmp(p, "null", 4) == 0) {
         *type = ArgType::kNull;
@@ -171,23 +184,39 @@ const char* EventParser::ParseValue(const char* p, ArgType* type, ArgValue* valu
     *value = ArgValue::String(assembler_->batch().strings.Intern(absl::string_view(p, length)));
     return EndOfScalar(p + length);
   }
+  if (json::IsCutOffScalar(p, end_)) return Fail(end_, "the rest of a value");
   return Fail(*p == '-' ? number.end : p, "a value");
+}
+
+// The position of a field in the scratch, or fields.size(). O(1) whatever the number of fields.
+size_t EventParser::FindField(StringId key, ArgPlace place) {
+  const std::vector<ArgField>& known = scratch_.fields;
+  if (known.size() <= kMaxScannedFields) {
+    size_t f = 0;
+    while (f < known.size() && !(known[f].key == key && known[f].place == place)) ++f;
+    return f;
+  }
+  if (field_index_.empty()) {
+    for (size_t f = 0; f < known.size(); ++f) field_index_[FieldKey(known[f].key, known[f].place)] = f;
+  }
+  const auto found = field_index_.find(FieldKey(key, place));
+  return found == field_index_.end() ? known.size() : found->second;
 }
 
 void EventParser::SetField(StringId key, const char* key_place, ArgPlace place, ArgType type, ArgValue value) {
   uint64_t& bloom = field_bloom_[static_cast<int>(place)];
   const uint64_t bit = uint64_t{1} << (Index(key) & 63);
   if ((bloom & bit) != 0) {
-    for (size_t f = 0; f < scratch_.fields.size(); ++f) {
-      ArgField& field = scratch_.fields[f];
-      if (field.key != key || field.place != place) continue;
+    const size_t f = FindField(key, place);
+    if (f < scratch_.fields.size()) {
       OnDamage(json::Damage::kDuplicateKey, key_place);
-      field.type = type;
+      scratch_.fields[f].type = type;
       scratch_.values[f] = value;
       return;
     }
   }
   bloom |= bit;
+  if (!field_index_.empty()) field_index_[FieldKey(key, place)] = scratch_.fields.size();
   scratch_.fields.push_back({key, type, place});
   scratch_.values.push_back(value);
 }
@@ -223,9 +252,9 @@ const char* EventParser::ParseTime(const char* p, bool is_ts, absl::string_view 
   if (behind != nullptr) {
     const ParsedNanos parsed = ParseMicros(text);
     if (parsed.error == NanosError::kNone && (is_ts || parsed.ns != kUnfinished)) {
-      if (*p == '"') assembler_->report().Note("time_as_text", OffsetOf(p));
+      if (*p == '"') Note("time_as_text", p);
       if (parsed.rounded) {
-        assembler_->report().Note("time_finer_than_1_ns", OffsetOf(p));
+        Note("time_finer_than_1_ns", p);
         is_regular_ = false;
       }
       if (is_ts) {
@@ -234,6 +263,7 @@ const char* EventParser::ParseTime(const char* p, bool is_ts, absl::string_view 
       } else {
         scratch_.has_dur = true;
         scratch_.dur_ns = parsed.ns;
+        dur_place_ = p;
       }
       return behind;
     }
@@ -245,7 +275,7 @@ const char* EventParser::ParseTime(const char* p, bool is_ts, absl::string_view 
   if (is_ts) {
     scratch_.has_bad_ts = true;
   } else if (!has_number || *p == '"') {
-    assembler_->report().Note("bad_duration", OffsetOf(p));
+    Note("bad_duration", p);
   }
   return behind;
 }
@@ -284,6 +314,7 @@ const char* EventParser::ParseCore(CoreKey key, const char* key_place, absl::str
       }
       scratch_.fields.resize(kept);
       scratch_.values.resize(kept);
+      field_index_.clear();
     };
     const StringId id = assembler_->batch().strings.Intern(key_text);
     drop([&](const ArgField& f) { return f.place == ArgPlace::kEvent && f.key == id; });
@@ -351,6 +382,13 @@ const char* EventParser::ParseMembers(const char* p, bool in_args) {
     const char* const key_end = json::FindStringEnd(key_begin, end_, &escaped);
     if (key_end == end_) return Fail(end_, "the end of a string");
     absl::string_view key(key_begin, static_cast<size_t>(key_end - key_begin));
+    StringId key_id = kNoString;
+    if (escaped) {
+      is_regular_ = false;
+      key_id = InternString(key, true);
+      if (key_id == kNoString) return nullptr;
+      key = assembler_->batch().strings.Get(key_id);
+    }
     CoreKey core = kOtherKey;
     if (!in_args) {
       switch (key.size()) {
@@ -375,11 +413,10 @@ const char* EventParser::ParseMembers(const char* p, bool in_args) {
     if (p >= end_ || *p != ':') return Fail(p, "`:`");
     p = json::SkipBlanks(p + 1, end_);
     if (core != kOtherKey) {
-      p = ParseCore(core, key_place, key, p);
+      p = ParseCore(core, key_place, kCoreKeys[core], p);
     } else {
-      const StringId id = InternString(key, escaped);
+      const StringId id = escaped ? key_id : InternString(key, false);
       if (id == kNoString) return nullptr;
-      if (escaped) is_regular_ = false;
       p = ParseField(id, key_place, in_args ? ArgPlace::kArgs : ArgPlace::kEvent, p);
     }
     if (p == nullptr) return nullptr;
@@ -400,10 +437,19 @@ const char* EventParser::ParseMembers(const char* p, bool in_args) {
 
 const char* EventParser::Parse(const char* p, const char* end) {
   end_ = end;
-  element_ = p;
   is_regular_ = true;
+  error_ = json::Error();
+  remarks_.clear();
   assembler_->StartEvent();
   scratch_.Clear();
+  const char* const behind = ParseElement(p);
+  if (behind == nullptr) return nullptr;
+  for (const Remark& r : remarks_) assembler_->report().Add(r.severity, r.reason, OffsetOf(r.at));
+  return behind;
+}
+
+const char* EventParser::ParseElement(const char* p) {
+  const char* const end = end_;
   if (p >= end) return Fail(p, "an event");
   if (*p != '{') {
     is_regular_ = false;
@@ -411,23 +457,24 @@ const char* EventParser::Parse(const char* p, const char* end) {
     ArgValue value;
     const char* const behind = ParseValue(p, &type, &value);
     if (behind == nullptr) return nullptr;
+    // A number (or `inf`) that ends with the text may go on.
+    if (behind == end && *p != '"' && type != ArgType::kNull && type != ArgType::kBool && type != ArgType::kJson) {
+      return Fail(end, "the rest of a value");
+    }
     assembler_->SkipElement(type == ArgType::kNull ? "null_element" : "not_an_object", OffsetOf(p));
     return behind;
   }
   core_seen_ = 0;
   field_bloom_[0] = field_bloom_[1] = 0;
+  field_index_.clear();
   const char* const behind = ParseMembers(p, false);
   if (behind == nullptr) return nullptr;
   if (scratch_.phase != 'X' && scratch_.has_dur) {
     // Only slices have a duration; elsewhere "dur" is a field like any other.
-    const StringId key = assembler_->batch().strings.Intern("dur");
-    std::string text;
-    AppendMicros(scratch_.dur_ns, &text);
-    text.append(json::kPadding, '\0');
-    const json::Number number = json::ParseNumber(text.data(), text.data() + text.size() - json::kPadding);
-    const bool is_int = number.type == json::NumberType::kInt;
-    SetField(key, p, ArgPlace::kEvent, is_int ? ArgType::kInt : ArgType::kDouble,
-             is_int ? ArgValue::Int(number.i) : ArgValue::Double(number.d));
+    ArgType type;
+    ArgValue value;
+    if (ParseValue(dur_place_, &type, &value) == nullptr) return nullptr;
+    SetField(assembler_->batch().strings.Intern(kCoreKeys[kDur]), p, ArgPlace::kEvent, type, value);
     scratch_.has_dur = false;
     scratch_.dur_ns = 0;
     is_regular_ = false;

@@ -9,7 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "formats/chrome/event_assembler.h"
+#include "formats/intermediate/import_report.h"
 #include "formats/json/damage.h"
 
 namespace tracekiln::chrome {
@@ -66,13 +69,24 @@ class EventParser : public json::DamageSink {
   // The id of what stands between the quotes of a string. kNoString with error set.
   StringId InternString(absl::string_view raw, bool escaped);
 
+  // Damage and remarks count when the element they are in was parsed to its end.
   void OnDamage(json::Damage damage, const char* at) override;
 
  private:
   enum CoreKey : int { kPh, kTs, kDur, kPid, kTid, kCat, kName, kArgs, kOtherKey };
 
+  struct Remark {
+    ImportReport::Severity severity;
+    absl::string_view reason;  // a constant
+    const char* at;
+  };
+
   const char* Fail(const char* at, absl::string_view expected);
+  const char* ParseElement(const char* p);
   const char* ParseMembers(const char* p, bool in_args);
+  void Note(absl::string_view reason, const char* at) {
+    remarks_.push_back({ImportReport::Severity::kNote, reason, at});
+  }
   const char* ParseCore(CoreKey key, const char* key_place, absl::string_view key_text, const char* p);
   // Any value as a field.
   const char* ParseField(StringId key, const char* key_place, ArgPlace place, const char* p);
@@ -81,6 +95,10 @@ class EventParser : public json::DamageSink {
   // Any value; *type and *value are set.
   const char* ParseValue(const char* p, ArgType* type, ArgValue* value);
   const char* EndOfScalar(const char* p);
+  size_t FindField(StringId key, ArgPlace place);
+  static uint64_t FieldKey(StringId key, ArgPlace place) {
+    return uint64_t{Index(key)} * 2 + static_cast<uint64_t>(place);
+  }
   void SetField(StringId key, const char* key_place, ArgPlace place, ArgType type, ArgValue value);
 
   EventAssembler* const assembler_;
@@ -88,11 +106,15 @@ class EventParser : public json::DamageSink {
   const char* base_ = nullptr;
   uint64_t base_offset_ = 0;
   const char* end_ = nullptr;
-  const char* element_ = nullptr;
   json::Error error_;
   EventScratch scratch_;
   uint32_t core_seen_ = 0;
   uint64_t field_bloom_[2] = {0, 0};
+  // (key, place) -> field, in use from kMaxScannedFields on.
+  static constexpr size_t kMaxScannedFields = 64;
+  absl::flat_hash_map<uint64_t, size_t> field_index_;
+  const char* dur_place_ = nullptr;
+  std::vector<Remark> remarks_;  // of this element
   bool is_regular_ = false;
   uint64_t damage_count_ = 0;
   json::Damage last_damage_ = json::Damage::kInvalidUtf8;

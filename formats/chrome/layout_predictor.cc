@@ -144,7 +144,7 @@ const char* LayoutPredictor::Parse(const char* const event_begin, const char* co
           const absl::string_view raw(behind, static_cast<size_t>(close - behind));
           StringId id;
           if (!escaped) {
-            id = batch.strings.Find(raw);
+            id = assembler_->FindClean(raw);
             if (id == kNoString) {
               if (!json::IsCleanUtf8(raw)) return nullptr;
               id = batch.strings.Intern(raw);
@@ -154,7 +154,7 @@ const char* LayoutPredictor::Parse(const char* const event_begin, const char* co
             decoded_.clear();
             damage_.met = false;
             if (!json::DecodeString(raw, &decoded_, &damage_, &error) || damage_.met) return nullptr;
-            id = batch.strings.Intern(decoded_);
+            id = assembler_->InternDecoded(decoded_);
           }
           switch (candidate.role) {
             case Role::kName: s.name = id; break;

@@ -20,7 +20,7 @@ std::string TrackKey(const EventBatch& batch, size_t row) {
       case TrackPart::Type::kInt: absl::StrAppend(&key, part.value, "/"); break;
       default: {
         const absl::string_view text = batch.strings.Get(StringId{static_cast<uint32_t>(part.value)});
-        absl::StrAppend(&key, "\"", text.size(), ":", text, "/");
+        absl::StrAppend(&key, part.type == TrackPart::Type::kText ? "\"" : "j", text.size(), ":", text, "/");
         break;
       }
     }
@@ -30,7 +30,15 @@ std::string TrackKey(const EventBatch& batch, size_t row) {
 
 std::string Describe(const EventBatch& batch, size_t row) {
   std::string text;
-  if (batch.name[row] != kNoString) absl::StrAppend(&text, batch.NameOf(row).substr(0, 100), " ");
+  if (batch.name[row] != kNoString) {
+    absl::string_view name = batch.NameOf(row);
+    if (name.size() > 100) {
+      size_t size = 100;
+      while (size > 0 && (static_cast<unsigned char>(name[size]) & 0xc0) == 0x80) --size;  // no half character
+      name = name.substr(0, size);
+    }
+    absl::StrAppend(&text, name, " ");
+  }
   text += "at ts ";
   AppendMicros(batch.ts_ns[row], &text);
   return text;
@@ -47,97 +55,118 @@ void CopyRow(const EventBatch& from, size_t row, EventBatch* to, std::deque<Even
   (void)to->AppendFrom(from, row);
 }
 
-}  // namespace
-
-void SlicePairing::Begin(const EventBatch& batch, size_t row) {
-  if (open_.rows() >= EventBatch::kMaxRows / 2 && ended_ > open_.rows() / 2) Compact();
-  if (!open_.AppendFrom(batch, row)) return;
-  stacks_[TrackKey(batch, row)].push_back(static_cast<uint32_t>(open_.rows() - 1));
-}
-
-void SlicePairing::Compact() {
-  EventBatch kept;
-  for (auto& [key, stack] : stacks_) {
-    for (uint32_t& row : stack) {
-      (void)kept.AppendFrom(open_, row);
-      row = static_cast<uint32_t>(kept.rows() - 1);
-    }
-  }
-  open_ = std::move(kept);
-  ended_ = 0;
-}
-
-void SlicePairing::End(const EventBatch& batch, size_t row, EventBatch* to, std::deque<EventBatch>* out,
-                       ImportReport* report) {
-  --report->imported;
-  Stack* stack = nullptr;
-  size_t position = 0;
-  if (const auto found = stacks_.find(TrackKey(batch, row)); found != stacks_.end() && !found->second.empty()) {
-    stack = &found->second;
-    position = stack->size() - 1;
-    if (batch.name[row] != kNoString) {
-      while (open_.NameOf((*stack)[position]) != batch.NameOf(row)) {
-        if (position == 0) {
-          stack = nullptr;
-          break;
-        }
-        --position;
-      }
-    }
-  }
-  if (stack == nullptr) {
-    report->Skip("end_without_begin", ImportReport::kNoOffset, Describe(batch, row));
-    return;
-  }
-  ++report->merged;
-  const uint32_t begin = (*stack)[position];
-  stack->erase(stack->begin() + static_cast<int64_t>(position));
-  ++ended_;
-  CopyRow(open_, begin, to, out);
-  const size_t last = to->rows() - 1;
-  to->kind[last] = EventKind::kSlice;
-  to->dur_ns[last] = batch.ts_ns[row] - open_.ts_ns[begin];
-  if (to->dur_ns[last] == kUnfinished)
-    report->Note("slice_of_minus_1_ns_counts_as_unfinished", ImportReport::kNoOffset);
-
+// Adds the arguments of the E in `row` of `batch` to the only row of `to`.
+void MergeArgs(const EventBatch& batch, size_t row, EventBatch* to, ImportReport* report) {
   const ArgShape& end_shape = batch.args.shape(batch.shape[row]);
   if (end_shape.fields.empty()) return;
   // Rebuild the row's shape with the E's fields.
-  const ArgShape& begin_shape = to->args.shape(to->shape[last]);
+  const ArgShape& begin_shape = to->args.shape(to->shape[0]);
   std::vector<ArgField> fields = begin_shape.fields;
   std::vector<ArgValue> values;
-  for (const ArgColumn& column : begin_shape.columns) values.push_back(column.Get(to->args_row[last]));
+  for (const ArgColumn& column : begin_shape.columns) values.push_back(column.Get(to->args_row[0]));
+  absl::flat_hash_map<uint64_t, size_t> place_of;
+  const auto key_of = [](const ArgField& f) { return uint64_t{Index(f.key)} * 2 + static_cast<uint64_t>(f.place); };
+  const auto find = [&](const ArgField& f) {
+    const auto found = place_of.find(key_of(f));
+    return found == place_of.end() ? fields.size() : found->second;
+  };
+  for (size_t f = 0; f < fields.size(); ++f) place_of[key_of(fields[f])] = f;
   for (size_t f = 0; f < end_shape.fields.size(); ++f) {
     ArgField field = end_shape.fields[f];
     ArgValue value = end_shape.columns[f].Get(batch.args_row[row]);
     if (HasStringValue(field.type)) value = ArgValue::String(to->strings.Intern(batch.strings.Get(value.s)));
     std::string key(batch.strings.Get(field.key));
     field.key = to->strings.Intern(key);
-    size_t same = 0;
-    while (same < fields.size() && !(fields[same].key == field.key && fields[same].place == field.place)) ++same;
+    size_t same = find(field);
     if (same < fields.size() && field.place == ArgPlace::kEvent) {
       // Such as "tts": the begin's and the end's are two facts.
       field.key = to->strings.Intern(absl::StrCat("end ", key));
-      same = 0;
-      while (same < fields.size() && !(fields[same].key == field.key && fields[same].place == field.place)) ++same;
+      same = find(field);
     }
     if (same < fields.size()) {
       report->Note("end_argument_replaces_begins", ImportReport::kNoOffset, key);
       fields[same] = field;
       values[same] = value;
     } else {
+      place_of[key_of(field)] = fields.size();
       fields.push_back(field);
       values.push_back(value);
     }
   }
   ShapeId shape;
   if (!to->args.InternShape(fields, begin_shape.has_args_object || end_shape.has_args_object, &shape)) return;
-  to->shape[last] = shape;
-  to->args_row[last] = to->args.AppendRow(shape, values.data());
+  to->shape[0] = shape;
+  to->args_row[0] = to->args.AppendRow(shape, values.data());
   const int correlation = to->FindField(shape, fields::kCorrelation);
   if (correlation >= 0 && to->args.shape(shape).fields[static_cast<size_t>(correlation)].type == ArgType::kInt) {
-    to->correlation[last] = std::max<int64_t>(to->Arg(last, correlation).i, 0);
+    to->correlation[0] = std::max<int64_t>(to->Arg(0, correlation).i, 0);
   }
+}
+
+}  // namespace
+
+bool SlicePairing::Begin(const EventBatch& batch, size_t row) {
+  if (open_.size() >= EventBatch::kMaxRows / 2 && ended_ > open_.size() / 2) Compact();
+  return open_.size() < kMaxOpen && Push(batch, row);
+}
+
+bool SlicePairing::Push(const EventBatch& batch, size_t row) {
+  if (segments_.empty() || !segments_.back().AppendFrom(batch, row)) {
+    if (segments_.size() >= kMaxSegments) return false;
+    segments_.emplace_back();
+    if (!segments_.back().AppendFrom(batch, row)) return false;
+  }
+  const uint32_t place = static_cast<uint32_t>(open_.size());
+  open_.push_back({static_cast<uint32_t>(segments_.size() - 1), static_cast<uint32_t>(segments_.back().rows() - 1)});
+  std::string key = TrackKey(batch, row);
+  by_track_[key].push_back(place);
+  const absl::string_view name = batch.NameOf(row);
+  by_name_[key.append(name.data(), name.size())].push_back(place);
+  return true;
+}
+
+void SlicePairing::Compact() {
+  const std::deque<EventBatch> segments = std::exchange(segments_, {});
+  const std::vector<Open> open = std::exchange(open_, {});
+  by_track_.clear();
+  by_name_.clear();
+  ended_ = 0;
+  for (const Open& o : open) {
+    if (!o.is_ended) (void)Push(segments[o.segment], o.row);  // it fitted before
+  }
+}
+
+void SlicePairing::End(const EventBatch& batch, size_t row, EventBatch* to, std::deque<EventBatch>* out,
+                       ImportReport* report) {
+  --report->imported;
+  std::string key = TrackKey(batch, row);
+  const bool has_name = batch.name[row] != kNoString;
+  if (has_name) key.append(batch.NameOf(row).data(), batch.NameOf(row).size());
+  absl::flat_hash_map<std::string, Stack>& stacks = has_name ? by_name_ : by_track_;
+  const auto found = stacks.find(key);
+  if (found != stacks.end()) {
+    while (!found->second.empty() && open_[found->second.back()].is_ended) found->second.pop_back();
+  }
+  if (found == stacks.end() || found->second.empty()) {
+    report->Skip("end_without_begin", ImportReport::kNoOffset, Describe(batch, row));
+    return;
+  }
+  ++report->merged;
+  Open& begin = open_[found->second.back()];
+  found->second.pop_back();
+  begin.is_ended = true;
+  ++ended_;
+  merged_.Clear();
+  (void)merged_.AppendFrom(segments_[begin.segment], begin.row);  // it fitted before
+  merged_.kind[0] = EventKind::kSlice;
+  // Wraps around where both times are absurd.
+  merged_.dur_ns[0] =
+      static_cast<int64_t>(static_cast<uint64_t>(batch.ts_ns[row]) - static_cast<uint64_t>(merged_.ts_ns[0]));
+  if (merged_.dur_ns[0] == kUnfinished) {
+    report->Note("slice_of_minus_1_ns_counts_as_unfinished", ImportReport::kNoOffset);
+  }
+  MergeArgs(batch, row, &merged_, report);
+  CopyRow(merged_, 0, to, out);
 }
 
 void SlicePairing::Process(EventBatch batch, std::deque<EventBatch>* out, ImportReport* report) {
@@ -149,15 +178,11 @@ void SlicePairing::Process(EventBatch batch, std::deque<EventBatch>* out, Import
   EventBatch to;
   for (size_t row = 0; row < batch.rows(); ++row) {
     if (batch.kind[row] == EventKind::kSliceBegin) {
-      if (open_.rows() >= EventBatch::kMaxRows && ended_ == 0) {
-        // More open slices than can be waited for: this one counts as unfinished at once.
-        CopyRow(batch, row, &to, out);
-        to.kind.back() = EventKind::kSlice;
-        to.dur_ns.back() = kUnfinished;
-        report->Note("begin_without_end", ImportReport::kNoOffset, Describe(batch, row));
-        continue;
-      }
-      Begin(batch, row);
+      if (Begin(batch, row)) continue;
+      CopyRow(batch, row, &to, out);
+      to.kind.back() = EventKind::kSlice;
+      to.dur_ns.back() = kUnfinished;
+      report->Note("begin_without_end", ImportReport::kNoOffset, Describe(batch, row));
     } else if (batch.kind[row] == EventKind::kSliceEnd) {
       End(batch, row, &to, out, report);
     } else {
@@ -168,34 +193,35 @@ void SlicePairing::Process(EventBatch batch, std::deque<EventBatch>* out, Import
 }
 
 void SlicePairing::Finish(std::deque<EventBatch>* out, ImportReport* report) {
-  std::vector<uint32_t> rows;
-  for (const auto& [key, stack] : stacks_) rows.insert(rows.end(), stack.begin(), stack.end());
-  std::sort(rows.begin(), rows.end());
   EventBatch to;
-  for (const uint32_t row : rows) {
-    CopyRow(open_, row, &to, out);
+  for (const Open& o : open_) {
+    if (o.is_ended) continue;
+    const EventBatch& segment = segments_[o.segment];
+    CopyRow(segment, o.row, &to, out);
     to.kind.back() = EventKind::kSlice;
     to.dur_ns.back() = kUnfinished;
-    report->Note("begin_without_end", ImportReport::kNoOffset, Describe(open_, row));
+    report->Note("begin_without_end", ImportReport::kNoOffset, Describe(segment, o.row));
   }
   if (!to.empty()) out->push_back(std::move(to));
-  stacks_.clear();
+  segments_.clear();
+  open_.clear();
+  by_track_.clear();
+  by_name_.clear();
 }
 
 void FlowCensus::Count(uint64_t id, bool is_start) {
   const uint64_t page_number = id / kPageIds;
   if (page_number != last_page_number_) {
-    std::unique_ptr<uint8_t[]>& page = pages_[page_number];
-    if (page == nullptr) {
-      if (pages_.size() > kMaxOther / 64) {
-        is_incomplete_ = true;
-        pages_.erase(page_number);
+    auto found = pages_.find(page_number);
+    if (found == pages_.end()) {
+      if (pages_.size() >= kMaxPages) {
+        CountOther(absl::HashOf(id), is_start);
         return;
       }
-      page = std::make_unique<uint8_t[]>(kPageIds);
+      found = pages_.emplace(page_number, std::make_unique<uint8_t[]>(kPageIds)).first;
     }
     last_page_number_ = page_number;
-    last_page_ = page.get();
+    last_page_ = found->second.get();
   }
   uint8_t& entry = last_page_[id % kPageIds];
   if (is_start) {
@@ -234,7 +260,13 @@ void FlowCensus::Process(const EventBatch& batch) {
       Count(static_cast<uint64_t>(*id), is_start);
       continue;
     }
-    const absl::string_view text_id = batch.StringArg(row, "id", ArgPlace::kEvent).value_or("");
+    absl::string_view text_id;
+    if (!id.has_value()) {
+      const int f = batch.FindField(batch.shape[row], "id", ArgPlace::kEvent);
+      if (f >= 0 && HasStringValue(batch.args.shape(batch.shape[row]).fields[static_cast<size_t>(f)].type)) {
+        text_id = batch.Text(batch.Arg(row, f).s);
+      }
+    }
     CountOther(absl::HashOf(category, name, id.value_or(-1), text_id), is_start);
   }
 }

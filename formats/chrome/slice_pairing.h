@@ -33,15 +33,30 @@ class SlicePairing {
   void Finish(std::deque<EventBatch>* out, ImportReport* report);
 
  private:
-  using Stack = std::vector<uint32_t>;  // rows of open_, outermost first
+  // So many slices may be open at the same time; what begins beyond counts as unfinished at once.
+  static constexpr size_t kMaxOpen = size_t{1} << 20;
+  static constexpr size_t kMaxSegments = 64;
+
+  // A slice that began. Those that ended stay until Compact.
+  struct Open {
+    uint32_t segment;
+    uint32_t row;
+    bool is_ended = false;
+  };
+  using Stack = std::vector<uint32_t>;  // places in open_, outermost first; those that ended are popped when met
 
   void End(const EventBatch& batch, size_t row, EventBatch* to, std::deque<EventBatch>* out, ImportReport* report);
-  void Begin(const EventBatch& batch, size_t row);
-
-  EventBatch open_;  // rows of slices that began; those that ended stay until Compact
-  size_t ended_ = 0;
-  absl::flat_hash_map<std::string, Stack> stacks_;
+  bool Begin(const EventBatch& batch, size_t row);
+  bool Push(const EventBatch& batch, size_t row);
   void Compact();
+
+  std::deque<EventBatch> segments_;
+  std::vector<Open> open_;  // in file order
+  size_t ended_ = 0;
+  // By thread, and by thread and name: an E finds its B in O(1), however deep the stack.
+  absl::flat_hash_map<std::string, Stack> by_track_;
+  absl::flat_hash_map<std::string, Stack> by_name_;
+  EventBatch merged_;  // one row
 };
 
 // Counts flow ends without a start, over a whole trace.
@@ -54,11 +69,13 @@ class FlowCensus {
  private:
   static constexpr uint64_t kPageIds = 1 << 16;
   static constexpr uint8_t kStarted = 0x80;  // the other bits count ends, up to 127
+  static constexpr size_t kMaxPages = 1 << 10;
   static constexpr size_t kMaxOther = 1 << 22;
   void Count(uint64_t id, bool is_start);
   void CountOther(uint64_t key, bool is_start);
 
-  // Flows that restate a correlation, by id: dense small numbers.
+  // Flows that restate a correlation, by id: mostly dense small numbers. Ids beyond kMaxPages pages are among the
+  // others.
   absl::flat_hash_map<uint64_t, std::unique_ptr<uint8_t[]>> pages_;
   uint64_t last_page_number_ = ~uint64_t{0};
   uint8_t* last_page_ = nullptr;

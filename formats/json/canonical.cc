@@ -11,6 +11,8 @@
 namespace tracekiln::json {
 namespace {
 
+constexpr absl::string_view kNonFiniteWords[] = {"infinity", "inf", "nan"};
+
 class Canonicalizer {
  public:
   Canonicalizer(const char* end, std::string* out, DamageSink* sink, Error* error)
@@ -145,7 +147,10 @@ class Canonicalizer {
       return EndOfScalar(p, p + length, true);
     }
     const Number number = ParseNumber(p, end_);
-    if (number.type == NumberType::kInvalid) return Fail(*p == '-' ? number.end : p, "a value");
+    if (number.type == NumberType::kInvalid) {
+      if (IsCutOffScalar(p, end_)) return Fail(end_, "the rest of a value");
+      return Fail(*p == '-' ? number.end : p, "a value");
+    }
     return EndOfScalar(p, number.end, false);
   }
 
@@ -207,11 +212,30 @@ const char* AppendCanonical(const char* p, const char* end, std::string* out, Da
   return Canonicalizer(end, out, sink, error).Value(p, 0);
 }
 
+bool IsCutOffScalar(const char* p, const char* end) {
+  if (p >= end) return false;
+  const absl::string_view text(p, static_cast<size_t>(end - p));
+  for (const absl::string_view word : {"true", "false", "null"}) {
+    if (text.size() < word.size() && word.substr(0, text.size()) == text) return true;
+  }
+  const Number number = ParseNumber(p, end);
+  if (number.type != NumberType::kInvalid) return false;
+  if (number.end == end) return true;  // "-", "1.", "1e+"
+  if (*p == '-' || *p == '+') ++p;
+  const absl::string_view letters(p, static_cast<size_t>(end - p));
+  for (const absl::string_view word : kNonFiniteWords) {
+    if (letters.size() >= word.size()) continue;
+    bool equal = true;
+    for (size_t i = 0; i < letters.size() && equal; ++i) equal = (letters[i] | 0x20) == word[i];
+    if (equal) return true;
+  }
+  return false;
+}
+
 size_t NonFiniteLength(const char* p, const char* end) {
   const char* const begin = p;
   if (p < end && (*p == '-' || *p == '+')) ++p;
-  static constexpr absl::string_view kWords[] = {"infinity", "inf", "nan"};
-  for (const absl::string_view word : kWords) {
+  for (const absl::string_view word : kNonFiniteWords) {
     if (static_cast<size_t>(end - p) < word.size()) continue;
     bool equal = true;
     for (size_t i = 0; i < word.size() && equal; ++i) equal = (p[i] | 0x20) == word[i];

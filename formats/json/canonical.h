@@ -29,6 +29,10 @@ inline constexpr int kMaxDepth = 512;
 // length.
 size_t NonFiniteLength(const char* p, const char* end);
 
+// True if [p, end) is the beginning of a number, of true, false or null, or of such a word, and is none itself: more
+// text might make it one.
+bool IsCutOffScalar(const char* p, const char* end);
+
 // The members of a canonical object: (key as text, canonical value). Empty if `canonical` is no object.
 std::vector<std::pair<std::string, absl::string_view>> Members(absl::string_view canonical);
 

@@ -19,7 +19,7 @@ inline constexpr size_t kPadding = 64;
 
 // The first byte at or behind `p` that is no JSON white space (blank, tab, line feed, carriage return).
 inline const char* SkipBlanks(const char* p, const char* end) {
-  if (p<end&& static_cast<unsigned char>(*p)> ' ') return p;
+  if (p < end && (*p < 0 || *p > ' ')) return p;
   while (p < end) {
 #ifdef __AVX2__
     const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
