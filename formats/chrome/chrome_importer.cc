@@ -479,8 +479,7 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
     in_flight_.pop_front();
     Wait(block);
     if (left_over_.size() == 0 && block->state == list_state_) {
-      const absl::Status status =
-          Accept(block->text.view().substr(0, block->size), block->offset, std::move(block->result));
+      absl::Status status = Accept(block->text.view().substr(0, block->size), block->offset, std::move(block->result));
       // A new block's memory costs a page fault every 4 KiB, which is as much as reading it.
       block->text.Clear();
       spare_texts_.push_back(std::move(block->text));

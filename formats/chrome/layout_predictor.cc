@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "formats/intermediate/field_catalog.h"
-#include "formats/intermediate/nanos.h"
 #include "formats/json/number.h"
 #include "formats/json/scan.h"
 #include "formats/json/text.h"
@@ -452,12 +451,12 @@ void LayoutPredictor::Learn(const char* p, const char* event_end) {
     }
     current = AddNode(current, absl::string_view(begin, size), step.kind, step.role, step.constant);
     if (current == 0) return;
-    if (step.kind == ValueKind::kEnd && nodes_[current].template_index == 0) {
-      if (templates_.empty()) templates_.emplace_back();  // index 0 means none
-      nodes_[current].template_index = static_cast<uint32_t>(templates_.size());
-      templates_.push_back(std::move(event));
-    }
   }
+  // The last step is the end of the event.
+  if (nodes_[current].template_index != 0) return;
+  if (templates_.empty()) templates_.emplace_back();  // index 0 means none
+  nodes_[current].template_index = static_cast<uint32_t>(templates_.size());
+  templates_.push_back(std::move(event));
 }
 
 }  // namespace tracekiln::chrome

@@ -13,7 +13,7 @@ constexpr FieldType kS = FieldType::kString;
 constexpr FieldType kL = FieldType::kList;
 constexpr FieldType kO = FieldType::kObject;
 
-using namespace fields;
+using namespace fields;  // NOLINT(google-build-using-namespace): the table is all of it
 
 constexpr Field kFields[] = {
     {"correlation_id", kCorrelation, kArg, kI, "", "host call <-> device work; 0: none", ""},
