@@ -106,6 +106,25 @@ class ArgColumn {
     }
   }
 
+  // Appends all values of `from`, which has the same type. String ids become new_ids[id].
+  void AppendAll(const ArgColumn& from, const StringId* new_ids) {
+    if (type_ == ArgType::kString || type_ == ArgType::kJson || type_ == ArgType::kNumber) {
+      narrow_values_.reserve(narrow_values_.size() + from.narrow_values_.size());
+      for (uint32_t v : from.narrow_values_) narrow_values_.push_back(Index(new_ids[v]));
+      return;
+    }
+    if (from.wide_ && !wide_) Widen();
+    if (!wide_) {
+      narrow_values_.insert(narrow_values_.end(), from.narrow_values_.begin(), from.narrow_values_.end());
+    } else if (from.wide_) {
+      wide_values_.insert(wide_values_.end(), from.wide_values_.begin(), from.wide_values_.end());
+    } else {
+      for (uint32_t v : from.narrow_values_) {
+        wide_values_.push_back(static_cast<uint64_t>(int64_t{static_cast<int32_t>(v)}));
+      }
+    }
+  }
+
   // REQUIRES: row < number of appended values (any row for kNull).
   ArgValue Get(uint32_t row) const {
     ArgValue v = ArgValue::Int(0);

@@ -124,6 +124,69 @@ bool EventBatch::AppendFrom(const EventBatch& from, size_t row) {
   return true;
 }
 
+bool EventBatch::AppendAll(const EventBatch& from) {
+  const size_t old_rows = rows();
+  if (old_rows + from.rows() > kMaxRows) return false;
+  std::vector<StringId> new_strings(from.strings.size());
+  for (uint32_t i = 0; i < new_strings.size(); ++i) {
+    new_strings[i] = strings.Intern(from.strings.Get(StringId{i}));
+    if (new_strings[i] == kNoString) return false;
+  }
+  std::vector<TrackId> new_tracks;
+  new_tracks.reserve(from.tracks_.size());
+  for (Track t : from.tracks_) {
+    for (TrackPart* part : {&t.pid, &t.tid}) {
+      if (part->type == TrackPart::Type::kText || part->type == TrackPart::Type::kJson) {
+        part->value = Index(new_strings[static_cast<size_t>(part->value)]);
+      }
+    }
+    new_tracks.push_back(InternTrack(t));
+  }
+  std::vector<CategoryId> new_categories(from.categories_.size());
+  for (size_t c = 0; c < new_categories.size(); ++c) {
+    if (!InternCategory(new_strings[Index(from.categories_[c])], &new_categories[c])) return false;
+  }
+  const std::vector<ArgShape>& from_shapes = from.args.shapes();
+  std::vector<ShapeId> new_shapes(from_shapes.size());
+  std::vector<ArgField> fields;
+  for (size_t s = 0; s < from_shapes.size(); ++s) {
+    fields = from_shapes[s].fields;
+    for (ArgField& field : fields) field.key = new_strings[Index(field.key)];
+    if (!args.InternShape(fields, from_shapes[s].has_args_object, &new_shapes[s])) return false;
+  }
+
+  std::vector<uint32_t> first_args_row(from_shapes.size());
+  for (size_t s = 0; s < from_shapes.size(); ++s) {
+    ArgShape& shape = args.mutable_shapes()[Index(new_shapes[s])];
+    first_args_row[s] = shape.rows;
+    for (size_t f = 0; f < shape.columns.size(); ++f) {
+      shape.columns[f].AppendAll(from_shapes[s].columns[f], new_strings.data());
+    }
+    shape.rows += from_shapes[s].rows;
+  }
+  const auto append = [](auto* to, const auto& values) { to->insert(to->end(), values.begin(), values.end()); };
+  append(&ts_ns, from.ts_ns);
+  append(&dur_ns, from.dur_ns);
+  append(&correlation, from.correlation);
+  append(&kind, from.kind);
+  append(&flags, from.flags);
+  const size_t new_rows = old_rows + from.rows();
+  name.resize(new_rows);
+  track.resize(new_rows);
+  category.resize(new_rows);
+  shape.resize(new_rows);
+  args_row.resize(new_rows);
+  for (size_t i = 0; i < from.rows(); ++i) {
+    const size_t row = old_rows + i;
+    name[row] = from.name[i] == kNoString ? kNoString : new_strings[Index(from.name[i])];
+    track[row] = new_tracks[Index(from.track[i])];
+    category[row] = from.category[i] == kNoCategory ? kNoCategory : new_categories[Index(from.category[i])];
+    shape[row] = new_shapes[Index(from.shape[i])];
+    args_row[row] = first_args_row[Index(from.shape[i])] + from.args_row[i];
+  }
+  return true;
+}
+
 void EventBatch::RenumberStrings() {
   StringPool renumbered;
   std::vector<StringId> new_ids(strings.size(), kNoString);

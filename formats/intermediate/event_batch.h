@@ -169,6 +169,10 @@ class EventBatch {
   // (nothing was appended then). O(fields) hash look-ups: for rare rewrites, not for hot paths.
   [[nodiscard]] bool AppendFrom(const EventBatch& from, size_t row);
 
+  // Copies all rows of `from` to the end of this batch. False when a limit is reached (no row was appended then).
+  // O(rows + strings), no look-up per row.
+  [[nodiscard]] bool AppendAll(const EventBatch& from);
+
   // Renumbers the strings in the order in which the columns use them and drops those that nothing uses. Batches with
   // the same rows are then the same, however they were filled. O(rows).
   void RenumberStrings();

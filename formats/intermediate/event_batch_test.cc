@@ -73,6 +73,28 @@ TEST(EventBatchTest, AppendFromCopiesWholeRows) {
   }
 }
 
+TEST(EventBatchTest, AppendAllEqualsAppendingRowByRow) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    EventBatch all = GenerateBatch(seed, 100), one_by_one = all;
+    for (uint64_t other : {seed + 100, seed + 200, seed}) {
+      const EventBatch from = GenerateBatch(other, 150);
+      ASSERT_TRUE(all.AppendAll(from));
+      for (size_t i = 0; i < from.rows(); ++i) ASSERT_TRUE(one_by_one.AppendFrom(from, i));
+    }
+    ASSERT_EQ(all.rows(), 550u);
+    ASSERT_EQ(FirstDifference(all, one_by_one), "") << "seed " << seed;
+  }
+}
+
+TEST(EventBatchTest, AppendAllStopsAtTheLimits) {
+  EventBatch full = GenerateKinetoBatch(1, EventBatch::kMaxRows - 10);
+  const EventBatch eleven = GenerateBatch(1, 11), ten = GenerateBatch(1, 10);
+  EXPECT_FALSE(full.AppendAll(eleven));
+  EXPECT_EQ(full.rows(), EventBatch::kMaxRows - 10);
+  EXPECT_TRUE(full.AppendAll(ten));
+  EXPECT_FALSE(full.AppendAll(ten));
+}
+
 TEST(EventBatchTest, RenumberedStringsSayTheSame) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const EventBatch before = GenerateBatch(seed, 300);

@@ -46,6 +46,7 @@ std::string Write(std::vector<EventBatch> batches, io::Executor& executor, bool 
   const TraceInfo info = MakeInfo(batches);
   {
     WriterOptions options;
+    options.min_chunk_rows = 1;
     options.known_at_start.base_ns = info.base_ns;
     options.known_at_start.has_base = true;
     KilnWriter writer(sink, options, executor);
@@ -152,6 +153,29 @@ TEST(KilnFileTest, BytesDoNotDependOnTheExecutor) {
     io::ThreadPool pool(threads);
     EXPECT_EQ(Write(batches, pool), bytes);
     EXPECT_EQ(Read(bytes, {}, pool).rows, RowTexts(batches));
+  }
+}
+
+TEST(KilnFileTest, SmallBatchesAreJoined) {
+  std::vector<EventBatch> batches = SmallTrace();
+  for (EventBatch& batch : KinetoTrace(7, 900)) batches.push_back(std::move(batch));
+  for (EventBatch& batch : SmallTrace()) batches.push_back(std::move(batch));
+  std::string inline_bytes;
+  for (int threads : {0, 2}) {
+    io::InlineExecutor inline_executor;
+    io::ThreadPool pool(2);
+    io::Executor& executor = threads == 0 ? static_cast<io::Executor&>(inline_executor) : pool;
+    std::string bytes;
+    io::StringSink sink(&bytes);
+    KilnWriter writer(sink, {.min_chunk_rows = 2000}, executor);
+    for (EventBatch batch : batches) ASSERT_TRUE(writer.Write(&batch).ok());
+    ASSERT_TRUE(writer.Finish({}).ok());
+    const Result result = Read(bytes, {.strict = true});
+    EXPECT_EQ(result.status, absl::OkStatus());
+    EXPECT_EQ(result.rows, RowTexts(batches));
+    EXPECT_EQ(result.chunks_read, 3u) << "2,000 rows and more; the last has what is left";
+    if (threads == 0) inline_bytes = bytes;
+    EXPECT_EQ(bytes, inline_bytes);
   }
 }
 
@@ -297,6 +321,7 @@ TEST(KilnFileTest, AWriterThatDiedLeavesItsChunks) {
   io::InlineExecutor executor;
   {
     WriterOptions options;
+    options.min_chunk_rows = 1;
     options.known_at_start = MakeInfo({});
     KilnWriter writer(sink, options, executor);
     for (EventBatch batch : batches) ASSERT_TRUE(writer.Write(&batch).ok());
@@ -442,7 +467,7 @@ TEST(KilnFileTest, ErrorsOfTheBatchAndOfTheSinkAreReported) {
   io::InlineExecutor executor;
   std::string bytes;
   io::StringSink sink(&bytes, "out.kiln");
-  KilnWriter writer(sink, {}, executor);
+  KilnWriter writer(sink, {.min_chunk_rows = 1}, executor);
   EventBatch batch;
   EventRow row;
   row.track = batch.InternTrack({});

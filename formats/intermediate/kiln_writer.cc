@@ -24,25 +24,19 @@ class KilnWriter::Impl {
   absl::Status Write(EventBatch* batch) {
     if (!status_.ok()) return status_;
     if (batch->empty()) return absl::OkStatus();
-    if (tasks_.size() >= max_pending_) {
-      if (absl::Status status = WriteOldest(); !status.ok()) return status;
-    }
-    std::unique_ptr<Pending> pending;
-    if (free_.empty()) {
-      pending = std::make_unique<Pending>(options_.encode);
-    } else {
-      pending = std::move(free_.back());
-      free_.pop_back();
-    }
-    std::swap(pending->batch, *batch);
-    Pending* p = pending.get();
-    pending_.push_back(std::move(pending));
-    tasks_.Push([p] { p->Encode(); });
-    return absl::OkStatus();
+    if (group_rows_ + batch->rows() > EventBatch::kMaxRows) EncodeGroup();
+    group_rows_ += batch->rows();
+    if (free_batches_.empty()) free_batches_.emplace_back();
+    group_.push_back(std::move(free_batches_.back()));
+    free_batches_.pop_back();
+    std::swap(group_.back(), *batch);
+    if (group_rows_ >= options_.min_chunk_rows) EncodeGroup();
+    return status_;
   }
 
   absl::Status Finish(const TraceInfo& info) {
-    while (status_.ok() && tasks_.size() > 0) (void)WriteOldest();
+    if (status_.ok()) EncodeGroup();
+    while (status_.ok() && tasks_.size() > 0) WriteOldest();
     if (!status_.ok()) return status_;
     footer_.info_offset = offset_;
     const std::string message = EncodeTraceInfo(info);
@@ -63,19 +57,47 @@ class KilnWriter::Impl {
   }
 
  private:
+  // Batches that become a chunk, or several if they can't be joined.
   struct Pending {
     explicit Pending(const EncodeOptions& options) : encoder(options) {}
     void Encode() {
       parts.clear();
-      status = encoder.Encode(batch, &header, &parts);
-      batch.Clear();
+      headers.clear();
+      EventBatch* joined = nullptr;
+      for (EventBatch& batch : batches) {
+        if (joined != nullptr && joined->AppendAll(batch)) continue;
+        if (joined != nullptr) EncodeChunk(*joined);
+        joined = &batch;
+      }
+      EncodeChunk(*joined);
+      for (EventBatch& batch : batches) batch.Clear();
+    }
+    void EncodeChunk(const EventBatch& batch) {
+      if (status.ok()) status = encoder.Encode(batch, &headers.emplace_back(), &parts);
     }
     ChunkEncoder encoder;
-    EventBatch batch;
-    ChunkHeader header;
-    std::string parts;
+    std::vector<EventBatch> batches;
+    std::vector<ChunkHeader> headers;
+    std::string parts;  // of all chunks
     absl::Status status;
   };
+
+  void EncodeGroup() {
+    if (group_.empty() || !status_.ok()) return;
+    if (tasks_.size() >= max_pending_) WriteOldest();
+    std::unique_ptr<Pending> pending;
+    if (free_.empty()) {
+      pending = std::make_unique<Pending>(options_.encode);
+    } else {
+      pending = std::move(free_.back());
+      free_.pop_back();
+    }
+    pending->batches.swap(group_);
+    group_rows_ = 0;
+    Pending* p = pending.get();
+    pending_.push_back(std::move(pending));
+    tasks_.Push([p] { p->Encode(); });
+  }
 
   void WriteRecord(RecordKind kind, absl::string_view message) {
     record_.clear();
@@ -84,27 +106,34 @@ class KilnWriter::Impl {
     offset_ += record_.size();
   }
 
-  absl::Status WriteOldest() {
+  void WriteOldest() {
     tasks_.Pop();
     std::unique_ptr<Pending> pending = std::move(pending_.front());
     pending_.pop_front();
     if (!pending->status.ok()) {
-      return status_ = absl::Status(
-                 pending->status.code(),
-                 absl::StrCat(sink_.name(), ": chunk ", footer_.chunks.size(), ": ", pending->status.message()));
+      status_ = absl::Status(pending->status.code(), absl::StrCat(sink_.name(), ": chunk ", footer_.chunks.size(), ": ",
+                                                                  pending->status.message()));
+      return;
     }
-    IndexEntry entry;
-    entry.offset = offset_;
-    entry.header = pending->header;
-    entry.header.first_row = rows_;
-    rows_ += entry.header.rows;
-    WriteRecord(RecordKind::kChunk, EncodeChunkHeader(entry.header));
-    entry.parts_offset = offset_;
-    sink_.Write(pending->parts);
-    offset_ += pending->parts.size();
-    footer_.chunks.push_back(std::move(entry));
+    absl::string_view parts = pending->parts;
+    for (ChunkHeader& header : pending->headers) {
+      IndexEntry entry;
+      entry.offset = offset_;
+      entry.header = std::move(header);
+      entry.header.first_row = rows_;
+      rows_ += entry.header.rows;
+      WriteRecord(RecordKind::kChunk, EncodeChunkHeader(entry.header));
+      entry.parts_offset = offset_;
+      const uint64_t size = entry.header.parts_bytes();
+      sink_.Write(parts.substr(0, size));
+      parts.remove_prefix(size);
+      offset_ += size;
+      footer_.chunks.push_back(std::move(entry));
+    }
+    for (EventBatch& batch : pending->batches) free_batches_.push_back(std::move(batch));
+    pending->batches.clear();
     free_.push_back(std::move(pending));
-    return status_ = sink_.status();
+    status_ = sink_.status();
   }
 
   io::ByteSink& sink_;
@@ -115,6 +144,9 @@ class KilnWriter::Impl {
   uint64_t offset_ = 0;  // bytes written to the file
   uint64_t rows_ = 0;
   Footer footer_;
+  std::vector<EventBatch> group_;  // not yet enough for a chunk
+  size_t group_rows_ = 0;
+  std::vector<EventBatch> free_batches_;
   std::vector<std::unique_ptr<Pending>> free_;
   std::deque<std::unique_ptr<Pending>> pending_;  // those of tasks_, in the same order
   OrderedTasks tasks_;                            // last, so that it ends before what its work uses

@@ -9,12 +9,13 @@
 //   absl::Status status = writer.Finish(source->info());
 //   if (status.ok()) status = sink->Close();
 //
-// One batch becomes one chunk. Chunks are encoded on the executor and written in order; the bytes do not depend on the
-// executor. At most executor.concurrency() + 1 batches are held, so memory is bounded. If the process dies, the chunks
-// written so far can be read. Not thread-safe.
+// Batches are joined to chunks of at least min_chunk_rows. Chunks are encoded on the executor and written in order; the
+// bytes do not depend on the executor. At most executor.concurrency() + 2 chunks are held, so memory is bounded. If the
+// process dies, the chunks written so far can be read. Not thread-safe.
 #ifndef TRACEKILN_FORMATS_INTERMEDIATE_KILN_WRITER_H_
 #define TRACEKILN_FORMATS_INTERMEDIATE_KILN_WRITER_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -28,6 +29,8 @@ namespace tracekiln::kiln {
 
 struct WriterOptions {
   EncodeOptions encode = {};
+  // Small chunks repeat their strings (FORMAT.md has the numbers). 1: every batch is a chunk of its own.
+  uint32_t min_chunk_rows = 16384;
   // Written at the start of the file: all that a reader knows of the trace if the writer dies. Finish replaces it.
   TraceInfo known_at_start = {};
 };
