@@ -189,14 +189,18 @@ void WriteAbout(json::Writer& w, const ExportPlan& plan) {
   w.EndObject();
 }
 
-void WriteMetadata(json::Writer& w, const TraceInfo& info, bool after_events, bool with_about) {
+void WriteMetadata(json::Writer& w, const TraceInfo& info, bool after_events, bool for_viewers) {
   for (const MetadataEntry& entry : info.metadata) {
     const absl::string_view key(entry.key.data(), entry.key.size());
     if (entry.after_events != after_events || key == fields::kTraceEvents || key == fields::kBaseTimeNanoseconds ||
-        (with_about && key == kAbout)) {
+        (for_viewers && key == kAbout)) {
       continue;
     }
-    w.Key(key);
+    // Values with which viewers refuse the whole file get another key.
+    const bool is_refused =
+        for_viewers && ((key == fields::kSystemTraceEvents && (entry.json.empty() || entry.json[0] != '"')) ||
+                        (key == fields::kDisplayTimeUnit && entry.json != "\"ms\"" && entry.json != "\"ns\""));
+    w.Key(is_refused ? absl::StrCat("original ", key) : entry.key);
     w.Json(absl::string_view(entry.json.data(), entry.json.size()));
   }
 }

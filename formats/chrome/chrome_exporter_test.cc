@@ -13,6 +13,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "formats/chrome/chrome_importer.h"
 #include "formats/chrome/export_plan.h"
 #include "formats/intermediate/testing/batch_equality.h"
@@ -190,15 +193,42 @@ TEST(ExportForViewersTest, PutsOverlappingSlicesIntoLanes) {
 {"ph":"X","name":"other","pid":1,"tid":3,"ts":5,"dur":10}])");
   EXPECT_EQ(Events(json), R"json({"ph":"M","name":"thread_name","pid":1,"tid":7,"args":{"name":"stream 7"}},
 {"ph":"M","name":"thread_sort_index","pid":1,"tid":7,"args":{"sort_index":0}},
-{"ph":"M","name":"thread_name","pid":1,"tid":4000000000,"args":{"name":"stream 7 (lane 2)"}},
-{"ph":"M","name":"thread_sort_index","pid":1,"tid":4000000000,"args":{"sort_index":1}},
+{"ph":"M","name":"thread_name","pid":1,"tid":8,"args":{"name":"stream 7 (lane 2)"}},
+{"ph":"M","name":"thread_sort_index","pid":1,"tid":8,"args":{"sort_index":1}},
 {"ph":"M","name":"thread_sort_index","pid":1,"tid":3,"args":{"sort_index":2}},
 {"ph":"X","name":"a","pid":1,"tid":7,"ts":0,"dur":10},
 {"ph":"X","name":"in a","pid":1,"tid":7,"ts":1,"dur":2},
-{"ph":"X","name":"b","pid":1,"tid":4000000000,"ts":5,"dur":10},
+{"ph":"X","name":"b","pid":1,"tid":8,"ts":5,"dur":10},
 {"ph":"X","name":"other","pid":1,"tid":3,"ts":5,"dur":10})json");
   EXPECT_THAT(json, HasSubstr(R"("slices_on_other_lanes": 1)"));
-  EXPECT_THAT(json, HasSubstr(R"({"pid": 1,"tid": 4000000000,"original_pid": 1,"original_tid": 7,"lane": 2})"));
+  EXPECT_THAT(json, HasSubstr(R"({"pid": 1,"tid": 8,"original_pid": 1,"original_tid": 7,"lane": 2})"));
+}
+
+TEST(ExportForViewersTest, GivesLanesIdsBetweenThoseOfTheirNeighbours) {
+  // Perfetto shows the main thread, whose tid is the pid, and then the other threads by tid.
+  const auto lane_tids = [](const std::string& threads) {
+    std::string json = "[";
+    for (const absl::string_view tid : absl::StrSplit(threads, ' ')) {
+      for (const char* time : {R"("ts":0,"dur":10)", R"("ts":5,"dur":10)"}) {
+        absl::StrAppend(&json, json.size() > 1 ? "," : "", R"({"ph":"X","name":"a","pid":50,"tid":)", tid, ",", time,
+                        "}");
+      }
+    }
+    const std::string out = Export(json + "]");
+    std::vector<std::string> tids;
+    for (const char* end = "\"lane\": 2}"; const absl::string_view line : absl::StrSplit(out, "{\"pid\": ")) {
+      if (line.find(end) == absl::string_view::npos) continue;
+      const size_t at = line.find("\"tid\": ") + 7;
+      tids.push_back(std::string(line.substr(at, line.find(',', at) - at)));
+    }
+    return absl::StrJoin(tids, " ");
+  };
+  EXPECT_EQ(lane_tids("7"), "8");
+  EXPECT_EQ(lane_tids("7 16 9"), "8 17 10");
+  EXPECT_EQ(lane_tids("50 7 16"), "6 8 17");  // before all others
+  EXPECT_EQ(lane_tids("50 60"), "51 61");
+  EXPECT_EQ(lane_tids("7 8 9"), "4000000000 4000000001 10");  // no room
+  EXPECT_EQ(lane_tids("49"), "51");                           // 50 would be the main thread
 }
 
 TEST(ExportForViewersTest, GivesSafeIdsAndKeepsTheOriginals) {
@@ -222,6 +252,29 @@ TEST(ExportForViewersTest, GivesSafeIdsAndKeepsTheOriginals) {
       json,
       HasSubstr(
           R"({"pid": 4000000002,"tid": 4000000004,"original_pid": "Spans","original_tid": 4294967296,"lane": 1})"));
+}
+
+TEST(ExportForViewersTest, TextsThatAreNumbersBecomeThoseNumbersIfFree) {
+  EXPECT_EQ(Events(Export(R"([
+{"ph":"X","name":"a","pid":"5","tid":"7","ts":0,"dur":1},
+{"ph":"X","name":"b","pid":"5","tid":7,"ts":0,"dur":1},
+{"ph":"X","name":"c","pid":6,"tid":"7","ts":0,"dur":1},
+{"ph":"X","name":"d","pid":6,"tid":"07","ts":0,"dur":1}])")),
+            R"({"ph":"M","name":"process_name","pid":5,"tid":5,"args":{"name":"5"}},
+{"ph":"M","name":"thread_name","pid":5,"tid":4000000000,"args":{"name":"7"}},
+{"ph":"M","name":"thread_name","pid":6,"tid":7,"args":{"name":"7"}},
+{"ph":"M","name":"thread_name","pid":6,"tid":4000000001,"args":{"name":"07"}},
+{"ph":"X","name":"a","pid":5,"tid":4000000000,"ts":0,"dur":1},
+{"ph":"X","name":"b","pid":5,"tid":7,"ts":0,"dur":1},
+{"ph":"X","name":"c","pid":6,"tid":7,"ts":0,"dur":1},
+{"ph":"X","name":"d","pid":6,"tid":4000000001,"ts":0,"dur":1})");
+}
+
+TEST(ExportForViewersTest, MetadataThatViewersRefuseGetsAnotherKey) {
+  const std::string json =
+      Export(R"({"systemTraceEvents": [], "displayTimeUnit": "us", "traceEvents": [], "otherData": {"a": 1}})");
+  EXPECT_THAT(json,
+              HasSubstr("\"original systemTraceEvents\": [],\n\"original displayTimeUnit\": \"us\",\n\"otherData\""));
 }
 
 TEST(ExportForViewersTest, FansOneLaunchOutToSeveralKernels) {

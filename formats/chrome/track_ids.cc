@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace tracekiln::chrome {
 namespace {
 
 constexpr int64_t kMaxSafeId = 0xffffffff;
+constexpr uint32_t kFirstLargeId = 4'000'000'000;
 
 TrackIdPart Outlive(const EventBatch& batch, const TrackPart& part) {
   TrackIdPart id;
@@ -44,10 +46,18 @@ bool IsSafe(const TrackIdPart& id) {
   return id.type == TrackPart::Type::kInt && id.number >= 1 && id.number <= kMaxSafeId;
 }
 
+// The id that a text suggests: "7695". 0: none.
+uint32_t SuggestedId(const TrackIdPart& id) {
+  uint32_t number;
+  if (id.type != TrackPart::Type::kText || id.text.empty() || id.text[0] < '1' || id.text[0] > '9') return 0;
+  return absl::SimpleAtoi(id.text, &number) ? number : 0;
+}
+
 class FreeIds {
  public:
   void Use(const TrackIdPart& id) {
     if (IsSafe(id)) used_.insert(static_cast<uint32_t>(id.number));
+    used_.insert(SuggestedId(id));
   }
   // Large ones first: no system gives them, and they catch the eye.
   uint32_t Take() {
@@ -57,10 +67,22 @@ class FreeIds {
       if (used_.insert(id).second) return id;
     }
   }
+  // `count` ids, ascending, all greater than `low` and less than `high`; none if they are not found after some tries.
+  std::vector<uint32_t> TakeBetween(uint32_t low, uint32_t high, uint32_t count) {
+    constexpr uint32_t kTries = 64;
+    std::vector<uint32_t> taken;
+    const uint64_t end = std::min(uint64_t{high}, uint64_t{low} + 1 + count + kTries);
+    for (uint64_t id = uint64_t{low} + 1; id < end && taken.size() < count; ++id) {
+      if (!used_.contains(static_cast<uint32_t>(id))) taken.push_back(static_cast<uint32_t>(id));
+    }
+    if (taken.size() < count) return {};
+    used_.insert(taken.begin(), taken.end());
+    return taken;
+  }
 
  private:
   absl::flat_hash_set<uint32_t> used_;
-  uint32_t next_ = 4'000'000'000;
+  uint32_t next_ = kFirstLargeId;
 };
 
 }  // namespace
@@ -115,16 +137,56 @@ void TrackTable::AssignIds() {
   FreeIds ids;
   for (const Process& p : processes_) ids.Use(p.id);
   for (const Row& r : rows_) ids.Use(r.id);
-  for (Process& p : processes_) p.safe_pid = IsSafe(p.id) ? static_cast<uint32_t>(p.id.number) : ids.Take();
+  // Suggestions are followed where no number stands in the way.
+  absl::flat_hash_set<uint32_t> pids;
+  absl::flat_hash_set<std::pair<uint32_t, uint32_t>> tids;  // (process, tid)
+  for (const Process& p : processes_) {
+    if (IsSafe(p.id)) pids.insert(static_cast<uint32_t>(p.id.number));
+  }
+  for (const Row& r : rows_) {
+    if (IsSafe(r.id)) tids.insert({r.process, static_cast<uint32_t>(r.id.number)});
+  }
+  for (Process& p : processes_) {
+    const uint32_t suggested = SuggestedId(p.id);
+    p.safe_pid = IsSafe(p.id)                                      ? static_cast<uint32_t>(p.id.number)
+                 : suggested != 0 && pids.insert(suggested).second ? suggested
+                                                                   : ids.Take();
+  }
   std::vector<std::vector<uint32_t>> rows_of(processes_.size());
   for (uint32_t i = 0; i < rows_.size(); ++i) {
     Row& r = rows_[i];
-    r.safe_tids = {IsSafe(r.id) ? static_cast<uint32_t>(r.id.number) : ids.Take()};
-    for (uint32_t lane = 1; lane < r.lane_count; ++lane) r.safe_tids.push_back(ids.Take());
+    const uint32_t suggested = SuggestedId(r.id);
+    if (IsSafe(r.id)) {
+      r.safe_tids = {static_cast<uint32_t>(r.id.number)};
+    } else if (suggested != 0 && tids.insert({r.process, suggested}).second) {
+      r.safe_tids = {suggested};
+    } else {
+      for (uint32_t lane = 0; lane < r.lane_count; ++lane) r.safe_tids.push_back(ids.Take());
+    }
     rows_of[r.process].push_back(i);
   }
-  // Where a row has lanes, all rows of the process are numbered afresh, in the order they had, so that lanes come next
-  // to their row.
+  // Perfetto knows no sort indices: it shows the main thread first (its tid is the pid), then the others by tid. A lane
+  // gets an id that puts it next to its row, if there is one left.
+  for (size_t p = 0; p < processes_.size(); ++p) {
+    std::vector<uint32_t> rows = rows_of[p];
+    const auto is_main = [&](uint32_t r) { return rows_[r].safe_tids[0] == processes_[p].safe_pid; };
+    std::sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
+      return std::make_pair(!is_main(a), rows_[a].safe_tids[0]) < std::make_pair(!is_main(b), rows_[b].safe_tids[0]);
+    });
+    for (size_t i = 0; i < rows.size(); ++i) {
+      Row& r = rows_[rows[i]];
+      const uint32_t missing = r.lane_count - static_cast<uint32_t>(r.safe_tids.size());
+      if (missing == 0) continue;
+      const uint32_t high = i + 1 < rows.size() ? rows_[rows[i + 1]].safe_tids[0] : kFirstLargeId;
+      uint32_t low = r.safe_tids[0];
+      if (low >= high) low = high > missing ? high - missing - 1 : 0;  // a main thread above the next thread
+      std::vector<uint32_t> taken = ids.TakeBetween(low, high, missing);
+      while (taken.size() < missing) taken.push_back(ids.Take());
+      r.safe_tids.insert(r.safe_tids.end(), taken.begin(), taken.end());
+    }
+  }
+  // For catapult: where a row has lanes, all rows of the process are numbered afresh, in the order they had, so that
+  // lanes come next to their row.
   for (std::vector<uint32_t>& rows : rows_of) {
     const bool has_lanes = std::any_of(rows.begin(), rows.end(), [&](uint32_t r) { return rows_[r].lane_count > 1; });
     if (!has_lanes) continue;

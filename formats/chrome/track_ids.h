@@ -3,7 +3,7 @@
 // Viewers want process and thread ids in 1 … 2^32-1 (Perfetto puts all others on the main thread of the process);
 // traces have negative ids, 0, 64-bit handles and texts. Ids in the range are kept; the others, and lanes, get ids that
 // no process or thread of the trace uses. Names and sort indices come from metadata events; a lane is named after its
-// row and sorted next to it.
+// row and, by its id and by its sort index, stands next to it.
 #ifndef TRACEKILN_FORMATS_CHROME_TRACK_IDS_H_
 #define TRACEKILN_FORMATS_CHROME_TRACK_IDS_H_
 
