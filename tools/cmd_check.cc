@@ -52,7 +52,12 @@ std::string ReportText(absl::string_view name, const TraceInfo& info, const Heal
   const std::string import_text = info.report.ToText();
   absl::StrAppend(&out, "  import: ", absl::string_view(import_text).substr(0, import_text.find('\n')), "\n  ",
                   Plural(report.row_count, "event"), ", ", Plural(report.slice_count, "slice"), ", ",
-                  Plural(report.step_count, "step"), "\n");
+                  Plural(report.step_count, "step"));
+  if (report.first_activity_ns) {
+    absl::StrAppend(&out, "; activity from ", MicrosText(*report.first_activity_ns), " to ",
+                    MicrosText(*report.last_activity_ns));
+  }
+  out += '\n';
   for (const DeviceHealth& device : report.devices) {
     absl::StrAppend(&out, "  device ", Printable(device.device, 40), ": busy ", MicrosText(device.busy_ns),
                     " of a span of ", MicrosText(device.span_ns));
@@ -115,6 +120,15 @@ void WriteJson(absl::string_view name, const TraceInfo& info, const HealthReport
   w.Key("events"), w.Uint(report.row_count);
   w.Key("slices"), w.Uint(report.slice_count);
   w.Key("steps"), w.Uint(report.step_count);
+  w.Key("activity");
+  if (report.first_activity_ns) {
+    w.BeginObject();
+    w.Key("first_ns"), w.Int(*report.first_activity_ns);
+    w.Key("last_ns"), w.Int(*report.last_activity_ns);
+    w.EndObject();
+  } else {
+    w.Null();
+  }
   w.Key("devices");
   w.BeginArray();
   for (const DeviceHealth& device : report.devices) {

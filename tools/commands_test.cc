@@ -375,7 +375,7 @@ TEST_F(CommandsTest, CheckPrintsFindings) {
             "slice k kernel 0 7 30000 10000\n");
   const Outcome outcome = Run({"check", "x.fake"});
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_THAT(outcome.out, StartsWith("x.fake: 2 warnings, 2 notes\n"));
+  EXPECT_THAT(outcome.out, StartsWith("x.fake: 2 warnings, 3 notes\n"));
   EXPECT_THAT(outcome.out, HasSubstr("device 0: busy 10 us of a span of 10 us (100.0 %); 1 kernels and copies"));
   EXPECT_THAT(outcome.out, HasSubstr("warning  not_nested: 1, worst 50 us;"));
   EXPECT_THAT(outcome.out, HasSubstr("row 1 at 50 us, on 10/10, inner\n"));

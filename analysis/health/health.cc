@@ -89,6 +89,7 @@ uint64_t FlowKey(absl::string_view category, absl::string_view name, absl::strin
 
 struct HostCall {
   int64_t correlation;
+  int64_t external_id;  // 0: none
   int64_t ts_ns;
   uint32_t row;
   uint32_t name;
@@ -98,6 +99,7 @@ struct HostCall {
 
 struct DeviceWork {
   int64_t correlation;
+  int64_t external_id;  // 0: none
   int64_t ts_ns;
   uint32_t row;
   uint32_t name;
@@ -183,7 +185,8 @@ struct HealthAnalyzer::State {
     return place;
   }
 
-  void AddSlice(const EventRow& row, Role role, uint32_t category, uint32_t ordinal, uint32_t track, uint32_t name);
+  void AddSlice(const EventRow& row, Role role, uint32_t category, uint32_t ordinal, uint32_t track, uint32_t name,
+                int64_t external_id);
   void AddFlow(const EventBatch& batch, size_t i, const EventRow& row, uint32_t ordinal, uint32_t name);
 
   void CheckReport(const TraceInfo& info);
@@ -192,7 +195,7 @@ struct HealthAnalyzer::State {
   void CheckDevices(bool without_zero_stamps, HealthReport* report);
   void CheckLaunches(HealthReport* report);
   void CheckFlows();
-  void CheckGap(bool without_zero_stamps);
+  void CheckGap(bool without_zero_stamps, HealthReport* report);
   void CheckOrder();
   void CheckSteps(HealthReport* report);
   void DropWhatTheImporterSaidToo();
@@ -256,6 +259,30 @@ absl::string_view Shortened(absl::string_view name) {
   return name.substr(0, size);
 }
 
+// The columns of the external id, each shape asked once.
+class ExternalIds {
+ public:
+  explicit ExternalIds(const EventBatch& batch) : batch_(batch) {}
+
+  // 0 if the row has none, or one that is no integer.
+  int64_t Get(size_t row) {
+    const ShapeId shape = batch_.shape[row];
+    if (Index(shape) >= fields_.size()) fields_.resize(Index(shape) + 1, kNotAsked);
+    int& field = fields_[Index(shape)];
+    if (field == kNotAsked) {
+      field = batch_.FindField(shape, fields::kExternalId);
+      if (field < 0) field = batch_.FindField(shape, fields::kExternalIdOld);
+      if (field >= 0 && batch_.args.shape(shape).fields[static_cast<size_t>(field)].type != ArgType::kInt) field = -1;
+    }
+    return field < 0 ? 0 : batch_.Arg(row, field).i;
+  }
+
+ private:
+  static constexpr int kNotAsked = -2;
+  const EventBatch& batch_;
+  std::vector<int> fields_;
+};
+
 // The decimal text of a flow's id, or the id itself if it is text; empty if there is none.
 std::string FlowId(const EventBatch& batch, size_t row) {
   for (absl::string_view key : {"id", "id2", "bind_id"}) {
@@ -278,7 +305,7 @@ std::string FlowId(const EventBatch& batch, size_t row) {
 }  // namespace
 
 void HealthAnalyzer::State::AddSlice(const EventRow& row, Role role, uint32_t category, uint32_t ordinal,
-                                     uint32_t track, uint32_t name) {
+                                     uint32_t track, uint32_t name, int64_t external_id) {
   ++slice_count;
   if (role == Role::kHost || role == Role::kHostCall) ++host_slice_count;
   auto place = [&] { return MakePlace(ordinal, row.ts_ns, name, track); };
@@ -298,7 +325,7 @@ void HealthAnalyzer::State::AddSlice(const EventRow& row, Role role, uint32_t ca
                Unit::kNanoseconds, Worse::kSmaller, place());
   }
   if (role == Role::kHostCall && row.correlation != 0) {
-    calls.push_back({row.correlation, row.ts_ns, ordinal, name, track, IsLaunchName(NameView(name))});
+    calls.push_back({row.correlation, external_id, row.ts_ns, ordinal, name, track, IsLaunchName(NameView(name))});
   }
   if (row.dur_ns == kUnfinished) {
     Count(Get("unfinished_slice", Severity::kWarning, "slices that never ended; they are in no sum"), place());
@@ -319,7 +346,7 @@ void HealthAnalyzer::State::AddSlice(const EventRow& row, Role role, uint32_t ca
   TrackState& t = tracks[track];
   if (role == Role::kDeviceWork) {
     t.device_work.push_back(interval);
-    work.push_back({row.correlation, row.ts_ns, ordinal, name, track});
+    work.push_back({row.correlation, external_id, row.ts_ns, ordinal, name, track});
   } else if (role == Role::kHost || role == Role::kHostCall) {
     t.host.push_back(interval);
     int64_t number;
@@ -391,6 +418,7 @@ absl::Status HealthAnalyzer::Add(const EventBatch& batch) {
     }
     track_numbers.push_back(it->second);
   }
+  ExternalIds external_ids(batch);
   std::vector<uint32_t> names(batch.strings.size(), UINT32_MAX - 1);  // batch's id -> ours; UINT32_MAX - 1: not yet
   for (size_t i = 0; i < batch.rows(); ++i) {
     const EventRow row = batch.Row(i);
@@ -404,9 +432,10 @@ absl::Status HealthAnalyzer::Add(const EventBatch& batch) {
     const uint32_t ordinal = static_cast<uint32_t>(s.row_count + i);
     if (row.kind == EventKind::kSlice) {
       const bool has_category = row.category != kNoCategory;
-      s.AddSlice(row, has_category ? roles[Index(row.category)] : Role::kHost,
-                 has_category ? categories[Index(row.category)] : UINT32_MAX, ordinal, track_numbers[Index(row.track)],
-                 name);
+      const Role role = has_category ? roles[Index(row.category)] : Role::kHost;
+      const bool is_joined = row.correlation != 0 && (role == Role::kHostCall || role == Role::kDeviceWork);
+      s.AddSlice(row, role, has_category ? categories[Index(row.category)] : UINT32_MAX, ordinal,
+                 track_numbers[Index(row.track)], name, is_joined ? external_ids.Get(i) : 0);
     }
     s.AddFlow(batch, i, row, ordinal, name);
   }
@@ -525,6 +554,47 @@ void HealthAnalyzer::State::CheckLaunches(HealthReport* report) {
 
   LaunchHealth& launches = report->launches;
   int64_t delay_sum_ns = 0;
+  // Joins one call and the device work in [w_begin, w_end), which is not empty and ordered by time.
+  auto link = [&](size_t call, size_t w_begin, size_t w_end) {
+    ++launches.linked_launch_count;
+    launches.linked_work_count += w_end - w_begin;
+    for (size_t i = w_begin; i < w_end; ++i) {
+      const int64_t delay_ns = work[i].ts_ns - calls[call].ts_ns;
+      if (delay_ns >= 0) continue;
+      CountAnyOrder(Get("kernel_before_launch", Severity::kWarning, "device work that starts before its launch"),
+                    delay_ns, Unit::kNanoseconds, Worse::kSmaller, work[i].row,
+                    [&] { return place_of(work[i], absl::StrCat(", delay ", delay_ns, " ns")); });
+    }
+    const int64_t first_delay_ns = work[w_begin].ts_ns - calls[call].ts_ns;
+    if (first_delay_ns < 0) {
+      ++launches.negative_delay_count;
+    } else {
+      ++launches.delay_count;
+      delay_sum_ns = SaturatingAdd(delay_sum_ns, first_delay_ns);
+    }
+  };
+  // The same for calls of several processes: those that share an external id with one process only.
+  auto link_shared = [&](size_t c_begin, size_t c_end, size_t w_begin, size_t w_end) {
+    auto by_external_id = [](const auto& a, const auto& b) { return a.external_id < b.external_id; };
+    const auto first_call = calls.begin();
+    std::stable_sort(first_call + static_cast<ptrdiff_t>(c_begin), first_call + static_cast<ptrdiff_t>(c_end),
+                     by_external_id);
+    std::stable_sort(work.begin() + static_cast<ptrdiff_t>(w_begin), work.begin() + static_cast<ptrdiff_t>(w_end),
+                     by_external_id);
+    size_t w = w_begin;
+    for (size_t c = c_begin; c < c_end;) {
+      const int64_t id = calls[c].external_id;
+      const size_t call = c;
+      bool is_one_process = id != 0;
+      for (; c < c_end && calls[c].external_id == id; ++c) {
+        is_one_process &= tracks[calls[c].track].process == tracks[calls[call].track].process;
+      }
+      while (w < w_end && work[w].external_id < id) ++w;
+      const size_t first_work = w;
+      while (w < w_end && work[w].external_id == id) ++w;
+      if (is_one_process && w > first_work) link(call, first_work, w);
+    }
+  };
   size_t c = 0;
   size_t w = 0;
   while (c < calls.size() || w < work.size()) {
@@ -555,6 +625,7 @@ void HealthAnalyzer::State::CheckLaunches(HealthReport* report) {
       CountAnyOrder(Get("shared_correlation", Severity::kWarning,
                         "one correlation used by calls of several processes: is this a merged file of several ranks?"),
                     0, Unit::kNone, Worse::kLarger, second.row, [&] { return place_of(second); });
+      link_shared(c_begin, c, w_begin, w);
       continue;
     }
     if (has_work && !has_calls) {
@@ -578,22 +649,7 @@ void HealthAnalyzer::State::CheckLaunches(HealthReport* report) {
       continue;
     }
     // Of several calls with one correlation the first counts: a wrapper and what it calls.
-    ++launches.linked_launch_count;
-    launches.linked_work_count += w - w_begin;
-    for (size_t i = w_begin; i < w; ++i) {
-      const int64_t delay_ns = work[i].ts_ns - calls[c_begin].ts_ns;
-      if (delay_ns >= 0) continue;
-      CountAnyOrder(Get("kernel_before_launch", Severity::kWarning, "device work that starts before its launch"),
-                    delay_ns, Unit::kNanoseconds, Worse::kSmaller, work[i].row,
-                    [&] { return place_of(work[i], absl::StrCat(", delay ", delay_ns, " ns")); });
-    }
-    const int64_t first_delay_ns = work[w_begin].ts_ns - calls[c_begin].ts_ns;
-    if (first_delay_ns < 0) {
-      ++launches.negative_delay_count;
-    } else {
-      ++launches.delay_count;
-      delay_sum_ns = SaturatingAdd(delay_sum_ns, first_delay_ns);
-    }
+    link(c_begin, w_begin, w);
   }
   if (launches.delay_count > 0) {
     launches.mean_delay_ns = delay_sum_ns / static_cast<int64_t>(launches.delay_count);
@@ -622,7 +678,7 @@ void HealthAnalyzer::State::CheckFlows() {
 
 // A gap longer than half of the span holds the span's middle, so it lies between the last point before the middle and
 // the first one after it: no sorting.
-void HealthAnalyzer::State::CheckGap(bool without_zero_stamps) {
+void HealthAnalyzer::State::CheckGap(bool without_zero_stamps, HealthReport* report) {
   auto for_each_point = [&](auto&& use) {
     for (uint32_t t = 0; t < tracks.size(); ++t) {
       for (const std::vector<Interval>* intervals : {&tracks[t].host, &tracks[t].device_work}) {
@@ -640,7 +696,10 @@ void HealthAnalyzer::State::CheckGap(bool without_zero_stamps) {
     first_ns = std::min(first_ns, ns);
     last_ns = std::max(last_ns, ns);
   });
-  if (first_ns >= last_ns) return;
+  if (first_ns > last_ns) return;
+  report->first_activity_ns = first_ns;
+  report->last_activity_ns = last_ns;
+  if (first_ns == last_ns) return;
   const int64_t middle_ns = first_ns + (last_ns - first_ns) / 2;
   int64_t before_ns = first_ns;
   int64_t after_ns = last_ns;
@@ -780,7 +839,10 @@ HealthReport HealthAnalyzer::Finish(const TraceInfo& info) && {
   s.CheckDevices(without_zero_stamps, &report);
   s.CheckLaunches(&report);
   s.CheckFlows();
-  s.CheckGap(without_zero_stamps);
+  s.CheckGap(without_zero_stamps, &report);
+  if (!info.rank && !s.work.empty()) {
+    s.Get("no_rank", Severity::kNote, "the trace does not say which rank it is: alone it counts as rank 0").count = 1;
+  }
   s.CheckOrder();
   s.CheckSteps(&report);
   s.DropWhatTheImporterSaidToo();

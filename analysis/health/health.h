@@ -37,7 +37,9 @@
 //   kernel_without_correlation  N
 //   kernel_before_launch   W  device work that starts before its launch; worst: the most negative delay
 //   shared_correlation     W  one correlation used by launches of two processes: several ranks merged into one file.
-//                             Such correlations are left out of `launches`
+//                             Such calls and device work are joined where they also share an external id, and are left
+//                             out of `launches` otherwise
+//   no_rank                N  the trace has device work and does not say which rank it is
 //   dangling_flow_end      N  a flow that ends without having started; flow_without_end: the other way round
 //   time_gap               N  more than half of the trace's span without the start or end of anything, and over 1 s:
 //                             a clock step or a pause; worst: the length
@@ -51,7 +53,7 @@
 // Slices with a negative or impossible duration, an impossible timestamp or no end are counted as such and then left
 // out of everything that is computed from intervals.
 //
-// Memory: 24 bytes per slice, 32 more per launch and per piece of device work, 24 per flow event, and each distinct
+// Memory: 24 bytes per slice, 40 more per launch and per piece of device work, 24 per flow event, and each distinct
 // name once (its first 200 bytes). Time O(n log n). Not thread-safe.
 #ifndef TRACEKILN_ANALYSIS_HEALTH_HEALTH_H_
 #define TRACEKILN_ANALYSIS_HEALTH_HEALTH_H_
@@ -121,6 +123,10 @@ struct HealthReport {
   uint64_t row_count = 0;
   uint64_t slice_count = 0;
   uint64_t step_count = 0;  // distinct numbers of ProfilerStep#N
+  // First start and last end of host slices and device work: without the profiler's own bookkeeping, whose slices span
+  // the whole recording, and without lost (zero) timestamps. Absent if there are none.
+  std::optional<int64_t> first_activity_ns;
+  std::optional<int64_t> last_activity_ns;
   std::vector<DeviceHealth> devices;
   LaunchHealth launches;
   std::vector<Finding> findings;  // warnings first

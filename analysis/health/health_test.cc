@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "formats/intermediate/field_catalog.h"
 #include "gtest/gtest.h"
 
 namespace tracekiln::health {
@@ -43,6 +44,17 @@ class Trace {
                int64_t correlation = 0) {
     Slice(category, name, track, static_cast<int64_t>(ts_us * 1000 + 0.5), static_cast<int64_t>(dur_us * 1000 + 0.5),
           correlation);
+  }
+
+  void SliceWithExternalId(const char* category, const char* name, Track track, int64_t ts_us, int64_t dur_us,
+                           int64_t correlation, int64_t external_id) {
+    EventRow row = Row(EventKind::kSlice, category, name, track, ts_us * 1000, dur_us * 1000);
+    row.correlation = correlation;
+    const ArgField field{batch_.strings.Intern(fields::kExternalId), ArgType::kInt, ArgPlace::kArgs};
+    ShapeId shape;
+    ASSERT_TRUE(batch_.args.InternShape({&field, 1}, true, &shape));
+    const ArgValue value = ArgValue::Int(external_id);
+    batch_.Append(row, shape, &value);
   }
 
   void Flow(EventKind kind, const char* category, const char* name, int64_t ts_ns, int64_t id, bool id_as_text) {
@@ -88,12 +100,14 @@ TEST(Health, SaysThatATraceIsEmpty) {
 }
 
 TEST(Health, CleanTraceHasNoWarnings) {
+  TraceInfo info;
+  info.rank = 0;
   Trace trace;
   trace.SliceUs("user_annotation", "ProfilerStep#1", kMain, 0, 50);
   trace.SliceUs("user_annotation", "ProfilerStep#2", kMain, 50, 50);
   trace.SliceUs("cuda_runtime", "cudaLaunchKernel", kMain, 10, 5, 9);
   trace.SliceUs("kernel", "gemm", kStream7, 20, 10, 9);
-  const HealthReport report = trace.Check();
+  const HealthReport report = trace.Check(info);
   EXPECT_TRUE(report.findings.empty()) << report.findings[0].code;
   EXPECT_EQ(report.step_count, 2u);
   EXPECT_EQ(report.slice_count, 4u);
@@ -282,6 +296,47 @@ TEST(Health, RecognisesAMergedFileOfTwoRanks) {
   EXPECT_EQ(CountOf(report, "shared_correlation"), 1u);
   EXPECT_EQ(report.launches.linked_launch_count, 0u);  // no link is better than a wrong one
   EXPECT_FALSE(report.launches.mean_delay_ns.has_value());
+}
+
+TEST(Health, JoinsTheRanksOfAMergedFileByExternalId) {
+  Trace trace;  // delays 5 and 6; the calls of external id 3 are of two processes, the kernel of 4 has no call
+  trace.SliceWithExternalId("cuda_runtime", "cudaLaunchKernel", {100, 100}, 10, 2, 7, 1001);
+  trace.SliceWithExternalId("kernel", "gemm", {0, 7}, 15, 10, 7, 1001);
+  trace.SliceWithExternalId("cuda_runtime", "cudaLaunchKernel", {200, 200}, 12, 2, 7, 2001);
+  trace.SliceWithExternalId("kernel", "gemm", {1, 7}, 18, 12, 7, 2001);
+  trace.SliceWithExternalId("cuda_runtime", "cudaLaunchKernel", {100, 100}, 50, 2, 8, 3);
+  trace.SliceWithExternalId("cuda_runtime", "cudaLaunchKernel", {200, 200}, 50, 2, 8, 3);
+  trace.SliceWithExternalId("kernel", "gemm", {0, 7}, 60, 5, 8, 3);
+  trace.SliceWithExternalId("kernel", "gemm", {0, 7}, 70, 5, 8, 4);
+  const HealthReport report = trace.Check();
+  EXPECT_EQ(CountOf(report, "shared_correlation"), 2u);
+  EXPECT_EQ(report.launches.linked_launch_count, 2u);
+  EXPECT_EQ(report.launches.linked_work_count, 2u);
+  EXPECT_EQ(report.launches.mean_delay_ns, 5500);
+}
+
+TEST(Health, NotesDeviceWorkWithoutRank) {
+  for (const bool has_rank : {false, true}) {
+    for (const bool has_work : {false, true}) {
+      Trace trace;
+      trace.SliceUs("cpu_op", "aten::mm", kMain, 0, 5);
+      if (has_work) trace.SliceUs("kernel", "gemm", {0, 7}, 15, 10, 7);
+      TraceInfo info;
+      if (has_rank) info.rank = 3;
+      EXPECT_EQ(CountOf(trace.Check(info), "no_rank"), has_work && !has_rank ? 1u : 0u) << has_rank << has_work;
+    }
+  }
+}
+
+TEST(Health, ActivityIsWithoutBookkeeping) {
+  Trace trace;
+  trace.SliceUs("Trace", "PyTorch Profiler (0)", kMain, 0, 1000);
+  EXPECT_FALSE(Trace().Check().first_activity_ns.has_value());
+  trace.SliceUs("cpu_op", "aten::add", kMain, 100, 20);
+  trace.SliceUs("kernel", "add", {0, 7}, 150, 10, 1);
+  const HealthReport report = trace.Check();
+  EXPECT_EQ(report.first_activity_ns, 100'000);
+  EXPECT_EQ(report.last_activity_ns, 160'000);
 }
 
 // The definitions of the header over all pairs.

@@ -53,6 +53,7 @@ std::string DescribeContent(absl::string_view head) {
       {absl::string_view("\x1f\x8b", 2), "gzip data inside another container"},
       {absl::string_view("\x28\xb5\x2f\xfd", 4), "zstd data inside another container"},
       {absl::string_view("PK\x03\x04", 4), "a zip archive inside another container"},
+      {absl::string_view("\x00\x05\x16\x07", 4), "a resource fork of macOS, not the file of that name"},
       {absl::string_view("BZh", 3), "bzip2 data (unpack it first)"},
       {absl::string_view("\xfd"
                          "7zXZ",

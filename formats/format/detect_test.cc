@@ -51,6 +51,7 @@ TEST(DescribeContent, Table) {
       {"\xff\xfe{", "UTF-16 text"},
       {std::string("{\0\"\0", 4), "UTF-16 text without"},
       {std::string("\0{\0\"", 4), "UTF-16 text without"},
+      {std::string("\0\5\x16\7\0\2\0\0Mac OS X", 16), "a resource fork"},
       {std::string("\x1f\x8b\x08", 3), "gzip"},
       {"PK\x03\x04", "a zip archive"},
       {"\x80\x04\x95", "a Python pickle"},

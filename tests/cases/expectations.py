@@ -1,0 +1,591 @@
+"""What the tool must do with each case of ../shared/cases that is about Chrome JSON, containers or encodings: case ->
+outcome, the warnings of `check` (all of them), and the checks of each numbered fact of its case.md."""
+import collections
+
+from tests.cases.checks import (
+    args_of,
+    category,
+    check_has,
+    convert_says,
+    device,
+    error,
+    exports_are_strict_json,
+    flows,
+    info_has,
+    keeps_text,
+    kernel_names_of_length,
+    lacks_text,
+    later,
+    launches,
+    metadata,
+    no_finding,
+    no_warnings,
+    note,
+    nothing_left,
+    on,
+    one_lane_per_track,
+    prints_sane_numbers,
+    report_has,
+    slices,
+    strict_error,
+    together,
+    tracks,
+    warning,
+    writes_only,
+)
+
+# `warnings` is for inputs that load: the codes that `check` reports as warnings, no more and no fewer; a dictionary
+# where inputs differ. Inputs in `refused` end with an error and are checked by their facts alone.
+Case = collections.namedtuple("Case", "outcome facts warnings refused", defaults=((), ()))
+
+STACKS = "attribution to the call stack is an analysis of its own"
+SELF_TIME = "self time is an analysis of its own (profile export)"
+STEPS = "kernels by step are an analysis of their own"
+KERNEL_TABLE = "tables of kernels (mean, least) are an analysis of their own"
+QUEUE = "queue length is an analysis of its own"
+BREAKDOWN = "communication against computation is an analysis of its own (one classifier of kernels in analysis/views)"
+COLLECTIVES = "collectives by process group are an analysis of their own"
+DATASET = "finding the ranks of a directory belongs to analysis/dataset"
+CLOCKS = "matching collectives across ranks and aligning clocks belongs to analysis/dataset"
+BANDWIDTH = "no table shows bandwidths yet"
+
+RANK = ("aten::mm", "20"), ("cudaLaunchKernel", "2"), ("gemm", "30")
+PAIR = ("a", "10"), ("b", "5")
+
+CASES = {
+    "003-trailing-comma-in-events": Case(
+        "warn",
+        {
+            "F1": [slices(("Read", "8123.5"), ("Decode", "77001.125"))],
+            "F2": [
+                warning("repaired.trailing_comma", count=1, at=[236]),
+                convert_says(r"trailing_comma: 1 \(byte 236\)"),
+                strict_error((236, 236), "comma"),
+            ],
+            "F3": [exports_are_strict_json()],
+        },
+        ["repaired.trailing_comma"],
+    ),
+    "004-leading-comma": Case(
+        "error",
+        {
+            "F1": [error(None, ".")],
+            "F2": [error((1, 2), "expected a value, got `,`")],
+            "F3": [nothing_left()],
+        },
+        refused=["input.json"],
+    ),
+    "005-concatenated-documents": Case(
+        "error",
+        {
+            "F1": [error(None, ".")],
+            "F2": [error((173, 175), "trailing data.*second document")],
+            "F3": [nothing_left()],
+            "F4": [error(None, "2 whole events precede it")],
+        },
+        refused=["input.json"],
+    ),
+    "008-invalid-utf8-name": Case(
+        "warn",
+        {
+            "F1": [
+                slices(("aten::add", "5"), ("\ufffd(\ufffd\ufffd\ufffd(0): \ufffd8c", "51234"), ("aten::mul", "7")),
+            ],
+            "F2": [
+                warning("repaired.invalid_utf8", count=1, at=[191]),
+                convert_says(r"invalid_utf8: 1 \(byte 191\)"),
+                strict_error((191, 191), "invalid_utf8"),
+            ],
+            "F3": [exports_are_strict_json(), keeps_text("(0): ", "8c\"")],
+            "F4": [keeps_text("\ufffd(0): \ufffd8c"), category("python_function", 1, "51234")],
+        },
+        ["repaired.invalid_utf8"],
+    ),
+    "009-unescaped-backslash-path": Case(
+        "error",
+        {
+            "F1": [error(None, ".")],
+            "F2": [error((221, 222), r"invalid escape `\\c`")],
+            "F3": [nothing_left()],
+            "F4": [error(None, r"site\\core.*unescaped backslashes, as in a Windows path")],
+        },
+        refused=["input.json"],
+    ),
+    "010-bare-inf-and-nan": Case(
+        "warn",
+        {
+            "F1": [slices(("Memcpy HtoD (Pageable -> Device)", "0"), ("gemm", "10"), ("relu", "5"))],
+            "F2": [
+                warning("repaired.non_finite_number", count=3, at=[273, 454, 488]),
+                convert_says(r"non_finite_number: 3 \(bytes 273, "),
+                strict_error((273, 273), "non_finite_number"),
+            ],
+            "F3": [
+                args_of("Memcpy HtoD (Pageable -> Device)", **{"memory bandwidth (GB/s)": (None, "inf")}),
+                args_of("gemm", **{"warps per SM": (None, "nan"), "est. achieved occupancy %": (None, "-inf", "-Infinity")}),
+            ],
+            "F4": [args_of("Memcpy HtoD (Pageable -> Device)", bytes=(512,)), category("gpu_memcpy", 1, "0"), later(BANDWIDTH)],
+            "F5": [exports_are_strict_json()],
+        },
+        ["repaired.non_finite_number"],
+    ),
+    "011-key-without-opening-quote": Case(
+        "error",
+        {
+            "F1": [error(None, ".")],
+            "F2": [error((261, 266), "expected an object key in quotes")],
+            "F3": [nothing_left()],
+        },
+        refused=["input.json"],
+    ),
+    "014-no-duration-events": Case(
+        "ok",
+        {
+            "F1": [
+                on("input.meta.json", report_has(seen=3, imported=3)),
+                on("input.meta.json", check_has(events=3, slices=0)),
+                on("input.none.json", report_has(seen=0)),
+                on("input.none.json", check_has(events=0, slices=0)),
+            ],
+            "F2": [
+                on("input.meta.json", note("no_events", says="nothing to analyse")),
+                on("input.none.json", note("no_events", says="nothing to analyse")),
+            ],
+            "F3": [
+                on(name, check)
+                for name in ("input.meta.json", "input.none.json")
+                for check in (info_has(first_ns=None, last_ns=None, tracks=[]), check_has(devices=[], steps=0), prints_sane_numbers())
+            ],
+        },
+    ),
+    "015-empty-and-null-elements": Case(
+        "warn",
+        {
+            "F1": [slices(*PAIR)],
+            "F2": [
+                report_has(seen=6, imported=2, skipped=4),
+                warning("skipped.empty_object", count=2, at=[136, 300]),
+                warning("skipped.null_element", count=1, at=[233]),
+                warning("skipped.no_timestamp", count=1, at=[243]),
+            ],
+            "F3": [info_has(first_ns=0, last_ns=25000), convert_says("4 skipped")],
+        },
+        ["skipped.empty_object", "skipped.null_element", "skipped.no_timestamp"],
+    ),
+    "016-events-not-first-and-brackets-in-strings": Case(
+        "ok",
+        {
+            "F1": [slices(*PAIR, ("c", "1"))],
+            "F2": [metadata("traceName", "runs/fit-perf-[Strategy]DDPStrategy]-7.pt.trace.json")],
+            "F3": [metadata("displayTimeUnit", "ms")],
+            "F4": [no_warnings()],
+        },
+    ),
+    "017-duplicate-keys": Case(
+        "warn-or-error",
+        {
+            "F1": [warning("repaired.duplicate_key", count=3, at=[212, 299, 332])],
+            "F2": [strict_error((212, 226), "duplicate_key")],
+            "F3": [slices(*PAIR, ("k", "50")), args_of("k", correlation=(8,), stream=(7,)), exports_are_strict_json()],
+        },
+        ["repaired.duplicate_key"],
+    ),
+    "019-integers-beyond-2-53-and-2-63": Case(
+        "ok",
+        {
+            "F1": [slices(("c10d::allreduce_", "5"), ("k1", "5"), ("k2", "5"))],
+            "F2": [
+                keeps_text('"Comms Id":18446744073709551615,', '"Addr":140737488355329,', '"Big":9007199254740993}'),
+                args_of("c10d::allreduce_", Comms_Id=(18446744073709551615,), Big=(9007199254740993,)),
+            ],
+            "F3": [keeps_text('"Seq":36893488147419103232,'), args_of("c10d::allreduce_", Seq=(36893488147419103232,))],
+            "F4": [flows((11, 21), (12, 31)), no_finding("flow")],
+        },
+    ),
+    "020-utf8-bom": Case(
+        "ok",
+        {
+            "F1": [slices(("a", "10"), ("b\u00fc\u6570", "5"))],
+            "F2": [no_warnings(), convert_says("byte order mark")],
+            "F3": [exports_are_strict_json()],
+        },
+    ),
+    "021-utf16-file": Case(
+        "ok-or-error",
+        {
+            "F1": [slices(("a", "10"), ("b\u00fc\u6570", "5")), convert_says("UTF-16")],
+            "F2": [info_has(events=2)],
+            "F3": [exports_are_strict_json(), no_warnings()],
+        },
+    ),
+    "024-sub-microsecond-kernels": Case(
+        "ok",
+        {
+            "F1": [slices(("tiny", "0.3"), ("tiny", "0.4"), ("tiny", "0.05"))],
+            "F2": [category("kernel", 3, "0.75"), device("0", work=3, sum_us="0.75", busy_us="0.75"), later(KERNEL_TABLE)],
+            "F3": [no_finding("duration"), lacks_text(r'"dur":(-|0[,}])'), prints_sane_numbers()],
+        },
+    ),
+    "028-kernel-starts-before-its-launch": Case(
+        "warn",
+        {
+            "F1": [launches(2, 2, "8", delays=1, negative_delays=1), no_finding("without_launch|without_kernel")],
+            "F2": [
+                slices(
+                    ("nccl:all_to_all", "30"),
+                    ("cuLaunchKernelEx", "4"),
+                    ("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", "12"),
+                    ("cudaLaunchKernel", "5"),
+                    ("relu", "3"),
+                ),
+                warning("kernel_before_launch", count=1, worst_us="-1.5", says="correlation 51"),
+            ],
+            "F3": [launches(2, 2, "8", delays=1, negative_delays=1)],
+        },
+        ["kernel_before_launch"],
+    ),
+    "029-child-ends-1ns-after-parent": Case(
+        "ok",
+        {
+            "F1": [
+                slices(
+                    ("main.py(12): <module>", "99.999"),
+                    ("model.py(10): forward", "49.999"),
+                    ("cudaLaunchKernel", "5"),
+                    ("gemm", "20"),
+                )
+            ],
+            "F2": [launches(1, 1, "10"), later(STACKS)],
+            "F3": [keeps_text('"dur":99.999', '"dur":49.999')],
+            "F4": [no_warnings(), note("nearly_nested", count=1, worst_us="0.001")],
+        },
+    ),
+    "031-overlapping-kernels-on-one-stream": Case(
+        "ok",
+        {
+            "F1": [slices(("gemm_a", "10"), ("gemm_b", "10"), ("gemm_c", "5")), no_finding("nested"), category("kernel", 3)],
+            "F2": [device("0", work=3, busy_us="23", span_us="23", utilisation=1)],
+            "F3": [device("0", sum_us="25"), category("kernel", 3, "25")],
+        },
+    ),
+    "032-equal-start-child-written-first": Case(
+        "ok",
+        {
+            "F1": [slices(("whole", "40"), ("part1", "15"), ("part2", "10")), no_finding("nested"), one_lane_per_track()],
+            "F2": [later(SELF_TIME)],
+            "F3": [later(SELF_TIME)],
+        },
+    ),
+    "033-unmatched-begin-and-end": Case(
+        "warn",
+        {
+            "F1": [slices(("a", "10"), ("b", "4"), ("d", "4"), ("c", None))],
+            "F2": [
+                warning("skipped.end_without_begin", count=1, says="stray at ts 12"),
+                warning("unfinished_slice", count=1, names=["c"]),
+                convert_says(r"end_without_begin: 1 stray at ts 12\n"),
+                convert_says(r"begin_without_end: 1 c at ts 20\n"),
+            ],
+            "F3": [slices(("a", "10"), ("b", "4"), ("d", "4"), ("c", None)), one_lane_per_track()],
+            "F4": [category(None, 3, "14"), warning("unfinished_slice", count=1, says="in no sum")],
+        },
+        ["skipped.end_without_begin", "unfinished_slice"],
+    ),
+    "035-events-without-pid-or-tid": Case(
+        "ok",
+        {
+            "F1": [slices(("A", "50"), ("B", "5"), ("C", "7")), one_lane_per_track()],
+            "F2": [tracks(("0", "3", 2, "Demo", "T3"), ("0", "0", 1, "Demo", ""))],
+            "F3": [tracks(("0", "3", 2, "Demo", "T3"), ("0", "0", 1, "Demo", ""))],
+            "F4": [info_has(format="chrome"), no_warnings()],
+        },
+    ),
+    "036-string-pid-and-tid": Case(
+        "ok",
+        {
+            "F1": [
+                tracks(
+                    ("CPU functions", "1", 2, "", ""),
+                    ("CUDA functions", "stream 7", 1, "", ""),
+                    ("CUDA functions", "stream 13", 1, "", ""),
+                ),
+                slices(("add", "10"), ("add_kernel", "4"), ("mul_kernel", "4"), ("mul", "5")),
+            ],
+            "F2": [keeps_text('"CPU functions"', '"CUDA functions"', '"stream 7"', '"stream 13"')],
+            "F3": [no_warnings(), no_finding("overlap|nested")],
+        },
+    ),
+    "037-thread-ids-beyond-32-bit": Case(
+        "ok",
+        {
+            "F1": [
+                slices(("f", "10"), ("g", "10"), ("h", "10"), ("i", "10")),
+                tracks(
+                    ("10", "139911223344128", 1, "", ""),
+                    ("10", "139915518311424", 1, "", ""),
+                    ("10", "-1812345600", 1, "", ""),
+                    ("10", "2663676928", 1, "", ""),
+                ),
+                one_lane_per_track(),
+            ],
+            "F2": [no_finding("overlap|nested"), no_warnings()],
+            # The layout for viewers maps them to ids that viewers can tell apart, and writes the originals beside.
+            "F3": [keeps_text("139911223344128", "139915518311424", "-1812345600", "2663676928")],
+        },
+    ),
+    "039-thread-names-per-process-and-late": Case(
+        "ok",
+        {
+            "F1": [tracks(("501", "33", 1, "front", "ipc"), ("502", "33", 1, "back", "worker"), ("503", "33", 1, "", ""))],
+            "F2": [keeps_text('"front"', '"ipc"', '"back"', '"worker"')],
+            "F3": [no_warnings()],
+        },
+    ),
+    "043-kernels-without-launch": Case(
+        "warn",
+        {
+            "F1": [device("0", work=4, busy_us="40"), category("kernel", 4, "40")],
+            "F2": [warning("kernel_without_launch", count=2, names=["k0", "k1"], says="(?s)correlation 901.*correlation 902")],
+            "F3": [later(QUEUE)],
+            "F4": [launches(2, 2, "5.5")],
+        },
+        ["kernel_without_launch"],
+    ),
+    "044-graph-launch-with-many-kernels": Case(
+        "ok",
+        {
+            "F1": [launches(1, 4, "10")],
+            "F2": [launches(1, 4, "10", delays=1)],
+            "F3": [device("0", work=4, busy_us="30", sum_us="36")],
+            "F4": [later(STACKS)],
+            "F5": [no_warnings(), no_finding("correlation")],
+        },
+    ),
+    "046-rocm-launch-names-and-stream-zero": Case(
+        "ok",
+        {
+            "F1": [category("kernel", 3, "30"), category("gpu_memcpy", 1, "15"), launches(4, 4, "8.75"), no_finding("without_launch")],
+            "F2": [device("0", work=4, busy_us="45")],
+            "F3": [launches(4, 4, "8.75"), no_finding("without_kernel"), no_warnings()],
+        },
+    ),
+    "048-communication-names-and-overlap": Case(
+        "ok",
+        {
+            "F1": [category("kernel", 4, "145"), later(BREAKDOWN)],
+            "F2": [later(BREAKDOWN)],
+            "F3": [device("0", busy_us="110", span_us="110", utilisation=1)],
+            "F4": [device("0", work=4, sum_us="145"), category("gpu_user_annotation", 1, "34"), later(BREAKDOWN)],
+        },
+    ),
+    "049-collectives-without-args": Case(
+        "ok",
+        {
+            "F1": [category("kernel", 3, "30"), later(BREAKDOWN)],
+            "F2": [later(COLLECTIVES)],
+            "F3": [keeps_text('"allgather_into_tensor_coalesced"'), later(COLLECTIVES)],
+            "F4": [
+                tracks(("10", "10", 3, "", ""), ("0", "20", 3, "", "")),
+                note("kernel_without_correlation", count=1, names=["ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"]),
+            ],
+        },
+        # The other end of the kernel that can't be linked.
+        ["launch_without_kernel"],
+    ),
+    "051-step-covers-work-of-other-threads": Case(
+        "ok",
+        {
+            "F1": [check_has(steps=1), device("0", work=2, busy_us="43"), later(STEPS)],
+            "F2": [launches(2, 2, "3.5"), later(STEPS)],
+            "F3": [later(STEPS)],
+        },
+    ),
+    "053-steps-overlap-and-repeat-on-threads": Case(
+        "warn",
+        {
+            "F1": [check_has(steps=2), warning("duplicate_step", count=1)],
+            "F2": [launches(2, 2, "9.5"), later(STEPS)],
+            "F3": [warning("overlapping_steps", count=1, worst_us="3")],
+            "F4": [device("0", work=2, sum_us="20", busy_us="20"), later(STEPS)],
+        },
+        ["not_nested", "duplicate_step", "overlapping_steps"],
+    ),
+    "054-profiler-span-event": Case(
+        "ok",
+        {
+            "F1": [category("cpu_op", 2, "30")],
+            "F2": [category("Trace", 1, "1000"), category("cpu_op", 2, "30"), later(SELF_TIME)],
+            "F3": [
+                device("0", busy_us="10"),
+                check_has(activity={"first_ns": 100000, "last_ns": 160000}),
+                info_has(first_ns=0, last_ns=1000000),
+            ],
+            "F4": [
+                category(None, 2, kind="instant"),
+                tracks(
+                    ("10", "10", 3, "", ""),
+                    ("0", "7", 1, "", ""),
+                    ("Spans", "PyTorch Profiler", 1, "", ""),
+                    ("Traces", "Trace PyTorch Profiler", 1, "", ""),
+                    ("", "", 1, "", ""),
+                ),
+                no_warnings(),
+            ],
+        },
+    ),
+    "055-python-stack-3000-deep": Case(
+        "ok",
+        {
+            "F1": [slices(*(("lib.py(%d): visit" % (i % 7), str(6001 - 2 * i)) for i in range(3000))), one_lane_per_track(), no_finding("nested")],
+            "F2": [later(SELF_TIME)],
+            "F3": [exports_are_strict_json(), later("folded stacks are no format yet")],
+            "F4": [later(SELF_TIME)],
+        },
+    ),
+    "056-names-of-70000-characters": Case(
+        "ok",
+        {
+            "F1": [category("kernel", 2, "15"), device("0", work=2, sum_us="15")],
+            "F2": [kernel_names_of_length(70002, 70002)],
+            "F3": [
+                writes_only(["input.kiln", "input.json"]),
+                later(KERNEL_TABLE),
+            ],
+        },
+    ),
+    "057-host-event-with-stream-and-external-id-zero": Case(
+        "ok",
+        {
+            "F1": [category("kernel", 1, "6"), category("gpu_memset", 1, "2"), category("cpu_op", 1, "12"), device("0", work=2, sum_us="8")],
+            "F2": [launches(1, 1, "6"), warning("kernel_without_launch", count=1, names=["memset"])],
+            "F3": [launches(1, 1, "6"), args_of("triton_poi_fused_add_0", External_id=(11,))],
+        },
+        # The memset of correlation 22 has no call in the file.
+        ["kernel_without_launch"],
+    ),
+    "058-cpu-only-trace": Case(
+        "ok",
+        {
+            "F1": [category("cpu_op", 2, "35"), one_lane_per_track(), later(SELF_TIME)],
+            "F2": [note("no_device_events"), check_has(devices=[]), prints_sane_numbers()],
+            "F3": [category("cpu_instant_event", 1, kind="instant"), args_of("[memory]", Bytes=(4096,), Device_Id=(-1,))],
+            "F4": [no_warnings()],
+        },
+    ),
+    "059-mixed-rank-file-names": Case(
+        "ok",
+        {
+            "F1": [
+                on("input.d/rank-0.json.gz", info_has(rank=0, world_size=4)),
+                on("input.d/dp0_pp0_tp2_dcp0_ep2_rank2.1772000000000000002.pt.trace.json.gz", info_has(rank=2, world_size=4)),
+                on("input.d/nodea_4711.1725000000000000003.pt.trace.json", info_has(rank=3, world_size=4)),
+                later(DATASET),
+            ],
+            "F2": [on("input.d/nodea_4711.1725000000000000003.pt.trace.json", info_has(rank=3))],
+            "F3": [
+                on("input.d/dp0_pp0_tp2_dcp0_ep2_rank2.1772000000000000002.pt.trace.json.gz", info_has(rank=2)),
+                on("input.d/rank1_trace.json", info_has(rank=None)),
+                later(DATASET),
+            ],
+            "F4": [on("input.d/nodea_4700.async_llm.1772000000000000001.pt.trace.json", info_has(rank=None)), later(DATASET)],
+            "F5": [
+                on("input.d/rank-0.json.gz", slices(*RANK)),
+                on("input.d/rank1_trace.json", slices(*RANK)),
+                on("input.d/dp0_pp0_tp2_dcp0_ep2_rank2.1772000000000000002.pt.trace.json.gz", slices(*RANK)),
+                on("input.d/nodea_4711.1725000000000000003.pt.trace.json", slices(*RANK)),
+                on("input.d/nodea_4711.1725000000000000003.pt.trace.json", device("3", work=1, busy_us="30")),
+            ],
+        },
+    ),
+    "060-missing-rank": Case(
+        "warn",
+        {
+            "F1": [later(DATASET)],
+            "F2": [on("input.d/rank%d_trace.json" % rank, info_has(rank=rank, world_size=4)) for rank in (0, 1, 3)],
+            "F3": [on("input.d/rank%d_trace.json" % rank, device(str(rank), work=1, busy_us="30")) for rank in (0, 1, 3)],
+        },
+    ),
+    "062-no-distributed-info": Case(
+        "mixed",
+        {
+            "F1": [on("input.json", note("no_rank", says="rank 0")), on("input.json", slices(*RANK)), on("input.json", no_warnings())],
+            "F2": [
+                on("input.d/hosta_11.1000.pt.trace.json", info_has(file="hosta_11.1000.pt.trace.json", rank=None)),
+                on("input.d/hosta_12.1001.pt.trace.json", info_has(file="hosta_12.1001.pt.trace.json", rank=None)),
+                later(DATASET),
+            ],
+            "F3": [writes_only(["input.kiln", "hosta_11.1000.pt.trace.kiln", "hosta_12.1001.pt.trace.kiln", "input.json", "hosta_11.1000.pt.trace.json", "hosta_12.1001.pt.trace.json"])],
+        },
+    ),
+    "064-clock-skew-between-ranks": Case(
+        "warn",
+        {
+            "F1": [on("input.d/rank0.json", device("0", work=3)), on("input.d/rank1.json", device("1", work=3)), later(CLOCKS)],
+            "F2": [later(CLOCKS)],
+            "F3": [later(CLOCKS)],
+            "F4": [later(CLOCKS)],
+        },
+    ),
+    "067-ranks-start-at-different-collectives": Case(
+        "warn",
+        {
+            "F1": [on("input.d/rank0.json", device("0", work=2)), on("input.d/rank1.json", device("1", work=3)), later(CLOCKS)],
+            "F2": [later(CLOCKS)],
+            "F3": [later(CLOCKS)],
+        },
+    ),
+    "068-merged-file-of-two-ranks": Case(
+        "warn-or-error",
+        {
+            "F1": [launches(2, 2, "5.5")],
+            "F2": [warning("shared_correlation", count=1, says="merged file of several ranks")],
+            "F3": [launches(2, 2, "5.5"), warning("shared_correlation", count=1)],
+        },
+        ["shared_correlation"],
+    ),
+    "069-leftovers-in-trace-directory": Case(
+        "warn",
+        {
+            "F1": [on("input.d/rank0.json", slices(*RANK)), on("input.d/rank0.json", device("0", work=1, busy_us="30"))],
+            "F2": [
+                on("input.d/rank1.json.tmp", error((150, 150), "truncated")),
+                on("input.d/._rank0.json", error((0, 0), "resource fork")),
+                on("input.d/notes.txt", error((0, 0), "plain text")),
+                later(DATASET),
+            ],
+            "F3": [on("input.d/rank2.json", error((0, 0), "empty file"))],
+            "F4": [together("check", 3, {"input.d/rank0.json": {"slices": 3}})],
+        },
+        refused=["input.d/rank1.json.tmp", "input.d/._rank0.json", "input.d/notes.txt", "input.d/rank2.json"],
+    ),
+    "070-hostile-names-in-archive-and-trace": Case(
+        "warn-or-error",
+        {
+            "F1": [writes_only(["input.kiln", "input.json"])],
+            "F2": [
+                on("input.zip", slices(*RANK)),
+                on("input.zip", convert_says(r"unsafe names.*'\.\./\.\./escape/rank1\.json'.*'/abs/rank2\.json'.*'sub/\.\./\.\./rank3\.json'")),
+                on("input.zip", info_has(member="rank0.json", rank=0)),
+            ],
+            "F3": [writes_only(["input.kiln", "input.json"]), on("input.json", slices(("a", "10"))), on("input.json", metadata("traceName", "../../../escape/x.json"))],
+        },
+    ),
+    "071-gzip-with-several-members": Case(
+        "ok",
+        {"F1": [slices(*PAIR, ("c", "1"), ("d", "2.5"))], "F2": [no_warnings()]},
+    ),
+    "074-extension-does-not-match-content": Case(
+        "ok",
+        {
+            "F1": [on(name, slices(*PAIR)) for name in ("input.a.json", "input.b.json.gz", "input.c.json", "input.noext")],
+            "F2": [
+                on(name, info_has(format="chrome", container=container))
+                for name, container in (("input.a.json", "gzip"), ("input.b.json.gz", "plain"), ("input.c.json", "zstd"), ("input.noext", "plain"))
+            ],
+        },
+    ),
+    "077-zip-with-one-trace": Case(
+        "ok-or-error",
+        {"F1": [slices(*PAIR), no_warnings()], "F2": [info_has(container="zip", member="job_7.pt.trace.json")]},
+    ),
+}
