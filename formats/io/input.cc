@@ -57,6 +57,13 @@ std::string ListNames(const std::vector<std::string>& names) {
   return list;
 }
 
+bool IsTraceName(absl::string_view name) {
+  for (const absl::string_view end : {".json", ".json.gz", ".json.zst", ".kiln"}) {
+    if (absl::EndsWithIgnoreCase(name, end)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 class InputOpener {
@@ -130,6 +137,27 @@ class InputOpener {
     if (!unsafe_names.empty()) {
       unsafe_note = absl::StrCat("zip members with unsafe names, not read: ", ListNames(unsafe_names));
     }
+    // Of several files the only one that is called like a trace, if there is such a one.
+    std::string other_note;
+    if (names.size() > 1) {
+      std::vector<std::string> others;
+      const ZipMember* only = nullptr;
+      int trace_count = 0;
+      for (const ZipMember& member : *members) {
+        if (ClassifyZipName(member.name) != ZipNameKind::kFile) continue;
+        if (IsTraceName(member.name)) {
+          only = &member;
+          ++trace_count;
+        } else {
+          others.push_back(member.name);
+        }
+      }
+      if (trace_count == 1) {
+        chosen = only;
+        names = {only->name};
+        other_note = absl::StrCat("other zip members, not read: ", ListNames(others));
+      }
+    }
     if (names.size() != 1) {
       return absl::InvalidArgumentError(
           absl::StrCat(file_->name(), ": zip archive: expected one trace, got ",
@@ -139,6 +167,7 @@ class InputOpener {
     absl::StatusOr<std::unique_ptr<ByteSource>> opened = OpenZipMember(std::move(file_), *chosen);
     if (!opened.ok()) return opened.status();
     if (!unsafe_note.empty()) input_->notes_.push_back(std::move(unsafe_note));
+    if (!other_note.empty()) input_->notes_.push_back(std::move(other_note));
     source_ = *std::move(opened);
     file_ = nullptr;
     input_->member_ = chosen->name;
@@ -156,8 +185,7 @@ class InputOpener {
       input_->notes_.push_back("UTF-8 byte order mark skipped");
     } else if (absl::string_view(head) == absl::string_view("\xff\xfe\0\0", 4) ||
                absl::string_view(head) == absl::string_view("\0\0\xfe\xff", 4)) {
-      return absl::UnimplementedError(
-          absl::StrCat(source_->name(), ": the text is UTF-32, which is not supported; convert it to UTF-8"));
+      return Utf32Error();
     } else if (absl::StartsWith(head, "\xff\xfe") || absl::StartsWith(head, "\xfe\xff")) {
       const bool is_big_endian = head[0] == '\xfe';
       skip(2);
@@ -165,8 +193,29 @@ class InputOpener {
       file_ = nullptr;
       *is_worked_on = true;
       input_->notes_.push_back(is_big_endian ? "UTF-16BE converted" : "UTF-16LE converted");
+    } else if (head.size() == 4) {
+      // JSON begins with two ASCII characters: where the zero bytes are tells its encoding (RFC 4627, section 3).
+      const bool is_zero[] = {head[0] == 0, head[1] == 0, head[2] == 0, head[3] == 0};
+      if (!is_zero[0] && is_zero[1] && is_zero[2] && is_zero[3] && BeginsJson(head[0])) return Utf32Error();
+      if (is_zero[0] && is_zero[1] && is_zero[2] && !is_zero[3] && BeginsJson(head[3])) return Utf32Error();
+      const bool is_little_endian = !is_zero[0] && is_zero[1] && !is_zero[2] && is_zero[3] && BeginsJson(head[0]);
+      const bool is_big_endian = is_zero[0] && !is_zero[1] && is_zero[2] && !is_zero[3] && BeginsJson(head[1]);
+      if (is_little_endian || is_big_endian) {
+        source_ = MakeUtf16Source(std::move(source_), is_big_endian);
+        file_ = nullptr;
+        *is_worked_on = true;
+        input_->notes_.push_back(
+            absl::StrCat("UTF-16", is_big_endian ? "BE" : "LE", " without a byte order mark converted"));
+      }
     }
     return absl::OkStatus();
+  }
+
+  static bool BeginsJson(char c) { return c == '{' || c == '[' || c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+  absl::Status Utf32Error() const {
+    return absl::UnimplementedError(
+        absl::StrCat(source_->name(), ": the text is UTF-32, which is not supported; convert it to UTF-8"));
   }
 
   const OpenOptions options_;

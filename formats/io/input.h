@@ -31,8 +31,9 @@ namespace tracekiln::io {
 //   plain  the rest
 // Containers in containers (a .gz in a .zip) are unpacked two deep; a third is ResourceExhausted.
 //
-// The text may begin with a byte order mark: UTF-8's is skipped, UTF-16 (either order) is converted to UTF-8, lone
-// surrogates becoming U+FFFD. Both leave a note.
+// The text may begin with a byte order mark: UTF-8's is skipped, UTF-16 (either order) is converted to UTF-8,
+// also where the mark is missing and the text begins as JSON does; lone surrogates become ill-formed UTF-8. Both leave
+// a note.
 //
 // Damage: a truncated or corrupt container is DataLoss with file, offset in the compressed file and reason; everything
 // decompressed before the damage is delivered first (see ByteSource). Memory stays bounded whatever the file claims:

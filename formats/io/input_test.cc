@@ -249,11 +249,17 @@ TEST(InputTest, ConvertsTextEncodings) {
       {"half a mark", "\xef\xbb", "\xef\xbb", nullptr},
       {"little", raw("\xff\xfe{\0\xfc\0\x70\x65\x3d\xd8\x00\xde", 12), "{ü数😀", "UTF-16LE converted"},
       {"big", raw("\xfe\xff\0{\0\xfc\x65\x70\xd8\x3d\xde\x00", 12), "{ü数😀", "UTF-16BE converted"},
+      {"little, no mark", raw("{\0\xfc\0", 4), "{ü", "UTF-16LE without a byte order mark converted"},
+      {"zero bytes that are no UTF-16", raw("{\0\0x", 4), raw("{\0\0x", 4), nullptr},
+      {"no JSON", raw("x\0y\0", 4), raw("x\0y\0", 4), nullptr},
+      {"two units, no mark, little", raw("[\0]\0", 4), "[]", "UTF-16LE without a byte order mark converted"},
+      {"two units, no mark, big", raw("\0[\0]", 4), "[]", "UTF-16BE without a byte order mark converted"},
+      {"blanks, no mark", raw("\n\0[\0]\0", 6), "\n[]", "UTF-16LE without a byte order mark converted"},
       {"only a UTF-16 mark", "\xff\xfe", "", "UTF-16LE converted"},
-      {"lone high", raw("\xff\xfe\x3d\xd8z\0", 6), "\xef\xbf\xbdz", "UTF-16LE converted"},
-      {"lone low", raw("\xff\xfe\x00\xdez\0", 6), "\xef\xbf\xbdz", "UTF-16LE converted"},
-      {"high at the end", raw("\xff\xfez\0\x3d\xd8", 6), "z\xef\xbf\xbd", "UTF-16LE converted"},
-      {"two high", raw("\xff\xfe\x3d\xd8\x3d\xd8\x00\xde", 8), "\xef\xbf\xbd😀", "UTF-16LE converted"},
+      {"lone high", raw("\xff\xfe\x3d\xd8z\0", 6), "\xed\xa0\xbdz", "UTF-16LE converted"},
+      {"lone low", raw("\xff\xfe\x00\xdez\0", 6), "\xed\xb8\x80z", "UTF-16LE converted"},
+      {"high at the end", raw("\xff\xfez\0\x3d\xd8", 6), "z\xed\xa0\xbd", "UTF-16LE converted"},
+      {"two high", raw("\xff\xfe\x3d\xd8\x3d\xd8\x00\xde", 8), "\xed\xa0\xbd😀", "UTF-16LE converted"},
       {"half a unit", raw("\xff\xfez\0z", 5), "z\xef\xbf\xbd", "UTF-16LE converted"},
   };
   for (const Case& c : cases) {
@@ -385,12 +391,23 @@ TEST(InputTest, ZipMembersWithUnsafeNamesAreToldAndNotRead) {
   }
 }
 
+TEST(InputTest, ZipMemberThatIsCalledLikeATraceIsChosen) {
+  const Result result =
+      Open(ZipBuilder().Add("readme.txt", "hello").Add("a/t.JSON.gz", "trace").Add("log", "x").Finish());
+  EXPECT_EQ(result.bytes, "trace") << result.status;
+  ASSERT_EQ(result.notes.size(), 1u);
+  EXPECT_EQ(result.notes[0], "other zip members, not read: 'readme.txt', 'log'");
+  EXPECT_FALSE(Open(ZipBuilder().Add("readme.txt", "hello").Add("log", "x").Finish()).status.ok());
+  EXPECT_FALSE(Open(ZipBuilder().Add("t.json", "1").Add("log", "x").Add("u.kiln", "2").Finish()).status.ok());
+}
+
 TEST(InputTest, ZipClutterIsIgnored) {
   const Result result = Open(ZipBuilder()
                                  .Add("dir/", "")
                                  .Add("dir/..t.json", "trace")
                                  .Add("__MACOSX/dir/t.json", "fork")
                                  .Add("dir/._t.json", "fork")
+                                 .Add("dir/.DS_Store", "settings")
                                  .Finish());
   EXPECT_EQ(result.bytes, "trace") << result.status;
   EXPECT_TRUE(result.notes.empty());

@@ -67,18 +67,18 @@ class Utf16Source final : public ByteSource {
       const uint32_t unit = is_big_endian_ ? first << 8 | second : second << 8 | first;
       const bool is_low = unit >= 0xdc00 && unit < 0xe000;
       if (high_surrogate_ != 0) {
-        AppendUtf8(is_low ? 0x10000 + ((high_surrogate_ - 0xd800) << 10) + (unit - 0xdc00) : kReplacement, &text_);
+        AppendUtf8(is_low ? 0x10000 + ((high_surrogate_ - 0xd800) << 10) + (unit - 0xdc00) : high_surrogate_, &text_);
         high_surrogate_ = 0;
         if (is_low) continue;
       }
       if (unit >= 0xd800 && unit < 0xdc00) {
         high_surrogate_ = unit;  // its other half may be in the next block
       } else {
-        AppendUtf8(is_low ? kReplacement : unit, &text_);
+        AppendUtf8(unit, &text_);
       }
     }
     if (is_at_end_) {
-      if (high_surrogate_ != 0) AppendUtf8(kReplacement, &text_);
+      if (high_surrogate_ != 0) AppendUtf8(high_surrogate_, &text_);
       if (got % 2 != 0) AppendUtf8(kReplacement, &text_);  // blocks are even, so only the last can be odd
     }
   }

@@ -78,7 +78,10 @@ ZipNameKind ClassifyZipName(absl::string_view name) {
     is_first = false;
     last = part;
   }
-  if (is_resource_fork || last.empty() || absl::StartsWith(last, "._")) return ZipNameKind::kIgnored;
+  if (is_resource_fork || last.empty() || last == ".DS_Store" || last == "Thumbs.db" || last == "desktop.ini" ||
+      absl::StartsWith(last, "._")) {
+    return ZipNameKind::kIgnored;
+  }
   return ZipNameKind::kFile;
 }
 
