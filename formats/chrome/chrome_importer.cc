@@ -310,7 +310,14 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
         if (p < end) p = json::SkipBlanks(p + 1, end);
         is_partial = p >= end;
       }
-      if (!is_partial && key == fields::kTraceEvents && *p == '[') is_list = true;
+      if (!is_partial && key == fields::kTraceEvents) {
+        // Some writers have null for an empty list.
+        const bool may_be_null = *p == 'n' && (end - p < 4 || absl::string_view(p, 4) == "null");
+        if (*p != '[' && !may_be_null) {
+          return DocumentError(p, absl::StrCat("expected a list of events, got ", json::ShowByte(p, end)));
+        }
+        is_list = *p == '[';
+      }
       if (!is_partial && !is_list) {
         const char* const behind = json::AppendCanonical(p, end, &value, this, &error);
         if (behind == nullptr && !error.is_truncation) return DocumentError(error.at, error.reason);
@@ -329,10 +336,11 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
         (void)ReadMore(want);
         continue;
       }
-      const bool is_duplicate = is_list ? has_list_
-                                        : (key == fields::kBaseTimeNanoseconds && info_.has_base) ||
-                                              std::any_of(info_.metadata.begin(), info_.metadata.end(),
-                                                          [&](const MetadataEntry& e) { return e.key == key; });
+      const bool is_events = key == fields::kTraceEvents;
+      const bool is_duplicate = is_events ? has_list_
+                                          : (key == fields::kBaseTimeNanoseconds && info_.has_base) ||
+                                                std::any_of(info_.metadata.begin(), info_.metadata.end(),
+                                                            [&](const MetadataEntry& e) { return e.key == key; });
       if (is_duplicate) OnDamage(json::Damage::kDuplicateKey, key_place);
       if (absl::Status status = CheckStrict(); !status.ok()) return status;
       position_ = static_cast<size_t>(p - text_.data());
@@ -340,7 +348,12 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
       if (is_list) {
         EnterList();
       } else {
-        AddMetadata(std::move(key), std::move(value));
+        if (is_events) {
+          has_list_ = true;
+          info_.report.Note("null_event_list", OffsetOf(key_place));
+        } else {
+          AddMetadata(std::move(key), std::move(value));
+        }
       }
       return absl::OkStatus();
     }
@@ -534,9 +547,9 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
         partial_offset_ = result.error_offset;
         partial_reason_ = result.error.reason;
         partial_is_truncation_ = result.error.is_truncation;
-        if (left_over_.size() > kMaxElementBytes) {
+        if (left_over_.size() > kMaxEventBytes) {
           return absl::ResourceExhaustedError(absl::StrCat(input_->name(), ":", left_over_offset_,
-                                                           ": an event of more than ", kMaxElementBytes,
+                                                           ": an event of more than ", kMaxEventBytes,
                                                            " bytes (an unclosed string?)"));
         }
         return absl::OkStatus();

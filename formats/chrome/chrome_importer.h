@@ -10,8 +10,8 @@
 // it ended exactly where it begins, otherwise it is parsed again, joined with what was left over.
 //
 // Read: the array form (closing bracket optional) and the object form with keys before and behind "traceEvents" (also
-// given twice: both lists are read), all phases, any order of keys. Limits: one event, or one value of the top level,
-// may have kMaxElementBytes; brackets may nest json::kMaxDepth deep.
+// given twice: both lists are read), all phases, any order of keys. Limits: an event of more than kMaxEventBytes, or
+// a value of the top level of more than kMaxElementBytes, may be refused; brackets may nest json::kMaxDepth deep.
 //
 // Source of the format: "Trace Event Format" (Google, document of 2016) as catapult's trace_event_importer reads it,
 // and kineto libkineto/src/output_json.cpp @114171df.
@@ -31,6 +31,7 @@
 
 namespace tracekiln::chrome {
 
+inline constexpr uint64_t kMaxEventBytes = uint64_t{32} << 20;
 inline constexpr uint64_t kMaxElementBytes = uint64_t{256} << 20;
 
 // For tests and benchmarks; the defaults are what measured best.
