@@ -16,9 +16,6 @@ namespace {
 
 // Beyond this much raw text the cache of nested values starts afresh.
 constexpr size_t kMaxNestedCacheBytes = 32 << 20;
-// Longer values are not looked up: finding their end costs as much as parsing them, and where it is missing, a damaged
-// list would be searched to its end again for each of its events.
-constexpr ptrdiff_t kMaxCachedValueBytes = 16 << 10;
 
 // By CoreKey.
 constexpr absl::string_view kCoreKeys[] = {"ph", "ts", "dur", "pid", "tid", "cat", "name", "args"};
@@ -29,8 +26,7 @@ bool IsScalarEnd(char c) { return c == ',' || c == '}' || c == ']' || c == '\n' 
 
 StringId NestedValues::Intern(const char* p, const char* end, EventBatch& batch, uint32_t epoch, json::DamageSink* sink,
                               const char** value_end, json::Error* error) {
-  const char* const nested_end =
-      json::FindNestedEnd(p, end - p > kMaxCachedValueBytes ? p + kMaxCachedValueBytes : end);
+  const char* const nested_end = json::FindNestedEnd(p, end - p > search_bytes_ ? p + search_bytes_ : end);
   if (nested_end != nullptr) {
     const absl::string_view text(p, static_cast<size_t>(nested_end - p));
     const StringId known = raw_.Find(text);
@@ -66,8 +62,10 @@ StringId NestedValues::Intern(const char* p, const char* end, EventBatch& batch,
   const char* const behind = json::AppendCanonical(p, end, &canonical_, &counting, error);
   if (behind == nullptr) {
     canonical_.resize(begin);
+    search_bytes_ = kMinSearchBytes;
     return kNoString;
   }
+  search_bytes_ = std::min(2 * search_bytes_, kMaxSearchBytes);
   *value_end = behind;
   const absl::string_view canonical = absl::string_view(canonical_).substr(begin);
   const StringId id = batch.strings.Intern(canonical);

@@ -5,6 +5,7 @@
 #ifndef TRACEKILN_FORMATS_CHROME_EVENT_PARSER_H_
 #define TRACEKILN_FORMATS_CHROME_EVENT_PARSER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,6 +33,11 @@ class NestedValues {
     uint32_t epoch;  // in which `id` is valid
     StringId id;
   };
+  // The end of a value is searched for this far; longer ones are not looked up. Little after a failure: where ends are
+  // missing, a damaged list would be searched far for each of its events.
+  static constexpr ptrdiff_t kMinSearchBytes = 256;
+  static constexpr ptrdiff_t kMaxSearchBytes = 16 << 10;
+  ptrdiff_t search_bytes_ = kMaxSearchBytes;
   StringPool raw_;
   std::vector<Entry> entries_;  // by raw_ id
   std::string canonical_;
