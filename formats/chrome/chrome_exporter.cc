@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -34,10 +35,16 @@ constexpr absl::string_view kAbout = "tracekiln";
 // Deferred events wait for a row that stands later; beyond this much text they are written where they stand.
 constexpr size_t kMaxDeferredBytes = size_t{64} << 20;
 
-struct Job {
+// The memory of one batch and its text, used again and again: fresh pages cost more than the rendering.
+struct Buffers {
   EventBatch batch;
-  uint64_t first_row = 0;
   BatchText text;
+};
+
+// One batch on its way. Work that was scheduled may find that the calling thread has rendered it already.
+struct Job {
+  std::unique_ptr<Buffers> buffers;
+  uint64_t first_row = 0;
   std::atomic<bool> is_claimed{false};
   std::mutex mutex;
   std::condition_variable done;
@@ -46,7 +53,7 @@ struct Job {
   // Renders unless somebody else does or did.
   void Run(const EventWriter& writer, int depth) {
     if (is_claimed.exchange(true)) return;
-    text = writer.Render(batch, first_row, depth);
+    writer.Render(buffers->batch, first_row, depth, &buffers->text);
     const std::lock_guard<std::mutex> lock(mutex);
     is_done = true;
     done.notify_all();
@@ -62,7 +69,8 @@ class EventList {
  public:
   EventList(io::ByteSink& sink, const ExportPlan* plan) : sink_(sink), plan_(plan) {}
 
-  void Add(BatchText&& text) {
+  // Takes the deferred events out of `text`.
+  void Add(BatchText& text) {
     for (auto& [row, event] : text.deferred) {
       if (deferred_bytes_ + event.size() > kMaxDeferredBytes) {
         Write(event);
@@ -109,6 +117,7 @@ class EventList {
 absl::Status WriteEvents(TraceSource& source, const EventWriter& writer, int depth, EventList* list, io::ByteSink& sink,
                          io::Executor& executor) {
   std::deque<std::shared_ptr<Job>> in_flight;
+  std::vector<std::unique_ptr<Buffers>> unused;
   const size_t max_in_flight = static_cast<size_t>(executor.concurrency()) + 1;
   uint64_t next_row = 0;
   absl::Status status;
@@ -116,19 +125,23 @@ absl::Status WriteEvents(TraceSource& source, const EventWriter& writer, int dep
     Job& job = *in_flight.front();
     job.Run(writer, depth);
     job.Wait();
-    if (status.ok()) list->Add(std::move(job.text));
+    if (status.ok()) list->Add(job.buffers->text);
+    unused.push_back(std::move(job.buffers));
     in_flight.pop_front();
   };
   while (status.ok()) {
     auto job = std::make_shared<Job>();
-    const absl::StatusOr<bool> more = source.Next(&job->batch);
+    if (unused.empty()) unused.push_back(std::make_unique<Buffers>());
+    job->buffers = std::move(unused.back());
+    unused.pop_back();
+    const absl::StatusOr<bool> more = source.Next(&job->buffers->batch);
     if (!more.ok()) {
       status = more.status();
       break;
     }
     if (!*more) break;
     job->first_row = next_row;
-    next_row += job->batch.rows();
+    next_row += job->buffers->batch.rows();
     in_flight.push_back(job);
     executor.Schedule([job, &writer, depth] { job->Run(writer, depth); });
     while (in_flight.size() >= max_in_flight) finish_first();

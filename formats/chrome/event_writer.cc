@@ -56,8 +56,8 @@ class EventWriter::OnBatch {
         texts_(batch.strings.size()),
         keeps_(parent.filter_, batch) {}
 
-  BatchText RenderAsImported();
-  BatchText RenderForViewers(const ExportPlan& plan);
+  void RenderAsImported(BatchText* out);
+  void RenderForViewers(const ExportPlan& plan, BatchText* out);
 
  private:
   void WriteFields(json::Writer& w, size_t row, bool for_viewers);
@@ -203,62 +203,58 @@ absl::string_view EventWriter::OnBatch::PhaseOf(size_t row) {
   return absl::string_view(&kPhases[2 * static_cast<size_t>(batch_.kind[row])], 1);
 }
 
-BatchText EventWriter::OnBatch::RenderAsImported() {
+void EventWriter::OnBatch::RenderAsImported(BatchText* out) {
   const Words& words = *parent_.words_;
-  BatchText out;
-  {
-    json::Writer w(&out.text, layout_, depth_, /*comma_first=*/true);
-    for (size_t row = 0; row < batch_.rows(); ++row) {
-      if (!keeps_.Keeps(row)) continue;
-      const Track& track = batch_.tracks()[Index(batch_.track[row])];
-      const EventKind kind = batch_.kind[row];
-      w.BeginObject();
-      w.Key(words.ph);
-      w.String(PhaseOf(row));
-      if (batch_.category[row] != kNoCategory) {
-        w.Key(words.cat);
-        w.Raw(Quoted(batch_.categories()[Index(batch_.category[row])]));
-      }
-      if (batch_.name[row] != kNoString) {
-        w.Key(words.name);
-        w.Raw(Quoted(batch_.name[row]));
-      }
-      WriteTrackPart(w, words.pid, track.pid);
-      WriteTrackPart(w, words.tid, track.tid);
-      if ((batch_.flags[row] & kNoTimestamp) == 0) {
-        w.Key(words.ts);
-        w.MicrosFromNanos(batch_.ts_ns[row]);
-      }
-      if (kind == EventKind::kSlice && batch_.dur_ns[row] != kUnfinished) {
-        w.Key(words.dur);
-        w.MicrosFromNanos(batch_.dur_ns[row]);
-      }
-      WriteFields(w, row, /*for_viewers=*/false);
-      if (parent_.options_.has_args || kind == EventKind::kCounter || kind == EventKind::kMetadata) WriteArgs(w, row);
-      w.EndObject();
-      const uint8_t flow = batch_.flags[row] & (kFlowOut | kFlowIn);
-      if (flow == 0 || !parent_.filter_.keeps_merged_flows()) continue;
-      w.BeginObject();
-      w.Key(words.ph);
-      w.String(flow == kFlowOut ? "s" : "f");
+  json::Writer w(&out->text, layout_, depth_, /*comma_first=*/true);
+  for (size_t row = 0; row < batch_.rows(); ++row) {
+    if (!keeps_.Keeps(row)) continue;
+    const Track& track = batch_.tracks()[Index(batch_.track[row])];
+    const EventKind kind = batch_.kind[row];
+    w.BeginObject();
+    w.Key(words.ph);
+    w.String(PhaseOf(row));
+    if (batch_.category[row] != kNoCategory) {
       w.Key(words.cat);
-      w.String(words.ac2g);
+      w.Raw(Quoted(batch_.categories()[Index(batch_.category[row])]));
+    }
+    if (batch_.name[row] != kNoString) {
       w.Key(words.name);
-      w.String(words.ac2g);
-      WriteTrackPart(w, words.pid, track.pid);
-      WriteTrackPart(w, words.tid, track.tid);
+      w.Raw(Quoted(batch_.name[row]));
+    }
+    WriteTrackPart(w, words.pid, track.pid);
+    WriteTrackPart(w, words.tid, track.tid);
+    if ((batch_.flags[row] & kNoTimestamp) == 0) {
       w.Key(words.ts);
       w.MicrosFromNanos(batch_.ts_ns[row]);
-      w.Key(words.id);
-      w.Int(batch_.correlation[row]);
-      if (flow == kFlowIn) {
-        w.Key(words.bp);
-        w.String(words.e);
-      }
-      w.EndObject();
     }
+    if (kind == EventKind::kSlice && batch_.dur_ns[row] != kUnfinished) {
+      w.Key(words.dur);
+      w.MicrosFromNanos(batch_.dur_ns[row]);
+    }
+    WriteFields(w, row, /*for_viewers=*/false);
+    if (parent_.options_.has_args || kind == EventKind::kCounter || kind == EventKind::kMetadata) WriteArgs(w, row);
+    w.EndObject();
+    const uint8_t flow = batch_.flags[row] & (kFlowOut | kFlowIn);
+    if (flow == 0 || !parent_.filter_.keeps_merged_flows()) continue;
+    w.BeginObject();
+    w.Key(words.ph);
+    w.String(flow == kFlowOut ? "s" : "f");
+    w.Key(words.cat);
+    w.String(words.ac2g);
+    w.Key(words.name);
+    w.String(words.ac2g);
+    WriteTrackPart(w, words.pid, track.pid);
+    WriteTrackPart(w, words.tid, track.tid);
+    w.Key(words.ts);
+    w.MicrosFromNanos(batch_.ts_ns[row]);
+    w.Key(words.id);
+    w.Int(batch_.correlation[row]);
+    if (flow == kFlowIn) {
+      w.Key(words.bp);
+      w.String(words.e);
+    }
+    w.EndObject();
   }
-  return out;
 }
 
 void EventWriter::OnBatch::WriteName(json::Writer& w, size_t row) {
@@ -336,9 +332,8 @@ void EventWriter::OnBatch::WriteArrowEnd(json::Writer& w, size_t row, bool is_st
   w.EndObject();
 }
 
-BatchText EventWriter::OnBatch::RenderForViewers(const ExportPlan& plan) {
+void EventWriter::OnBatch::RenderForViewers(const ExportPlan& plan, BatchText* out) {
   using Arrow = ExportPlan::Arrow;
-  BatchText out;
   const std::vector<uint32_t> rows_of = plan.tracks.RowsOf(batch_);
   const uint32_t first = static_cast<uint32_t>(first_row_);
   Cursor lanes(plan.lanes, first);
@@ -348,7 +343,7 @@ BatchText EventWriter::OnBatch::RenderForViewers(const ExportPlan& plan) {
   auto out_arrow = std::lower_bound(plan.arrows.begin(), plan.arrows.end(), Arrow{first, 0});
   auto in_arrow = std::lower_bound(plan.arrows_by_end.begin(), plan.arrows_by_end.end(), first,
                                    [&](uint32_t i, uint32_t row) { return plan.arrows[i].to_row < row; });
-  json::Writer main(&out.text, layout_, depth_, /*comma_first=*/true);
+  json::Writer main(&out->text, layout_, depth_, /*comma_first=*/true);
   for (size_t row = 0; row < batch_.rows(); ++row) {
     const uint32_t number = first + static_cast<uint32_t>(row);
     const EventKind kind = batch_.kind[row];
@@ -393,11 +388,10 @@ BatchText EventWriter::OnBatch::RenderForViewers(const ExportPlan& plan) {
     }
     if (is_deferred) {
       held_writer->Flush();
-      out.deferred.emplace_back(number, std::move(held));
+      out->deferred.emplace_back(number, std::move(held));
     }
-    if (anchors.At(number) != nullptr) out.anchors.emplace_back(main.size(), number);
+    if (anchors.At(number) != nullptr) out->anchors.emplace_back(main.size(), number);
   }
-  return out;
 }
 
 EventWriter::EventWriter(const ExporterOptions& options, const RowFilter& filter, const ExportPlan* plan)
@@ -413,9 +407,14 @@ json::Layout EventWriter::LayoutOfEvents(int depth) const {
 
 EventWriter::~EventWriter() = default;
 
-BatchText EventWriter::Render(const EventBatch& batch, uint64_t first_row, int depth) const {
+void EventWriter::Render(const EventBatch& batch, uint64_t first_row, int depth, BatchText* out) const {
+  out->Clear();
   OnBatch on_batch(*this, batch, first_row, depth);
-  return plan_ == nullptr ? on_batch.RenderAsImported() : on_batch.RenderForViewers(*plan_);
+  if (plan_ == nullptr) {
+    on_batch.RenderAsImported(out);
+  } else {
+    on_batch.RenderForViewers(*plan_, out);
+  }
 }
 
 void EventWriter::RenderTracks(std::string* out, int depth) const {

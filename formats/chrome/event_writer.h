@@ -26,6 +26,12 @@ struct BatchText {
   std::vector<std::pair<size_t, uint32_t>> anchors;
   // Deferred events, which are not in `text`: (row, text).
   std::vector<std::pair<uint32_t, std::string>> deferred;
+
+  void Clear() {
+    text.clear();
+    anchors.clear();
+    deferred.clear();
+  }
 };
 
 class EventWriter {
@@ -38,9 +44,9 @@ class EventWriter {
   static constexpr int kObjectDepth = 2;
   static constexpr int kArrayDepth = 1;
 
-  // Thread-safe. `first_row` is the number of the batch's first row in the trace, `depth` how many brackets are open
-  // around an event.
-  BatchText Render(const EventBatch& batch, uint64_t first_row, int depth) const;
+  // Replaces *out, whose memory is used again. Thread-safe. `first_row` is the number of the batch's first row in the
+  // trace, `depth` how many brackets are open around an event.
+  void Render(const EventBatch& batch, uint64_t first_row, int depth, BatchText* out) const;
 
   // Appends the metadata events of processes and threads. REQUIRES a plan.
   void RenderTracks(std::string* out, int depth) const;
