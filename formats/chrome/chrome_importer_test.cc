@@ -106,6 +106,25 @@ TEST(Form, ObjectWithoutEventsIsNoTrace) {
   EXPECT_TRUE(absl::StrContains(got.status.message(), "expected \"traceEvents\"")) << got.status;
 }
 
+TEST(Form, NullListIsAnEmptyOne) {
+  const ImportedText got = Import(R"({"traceEvents":null,"displayTimeUnit":"ns"})");
+  EXPECT_TRUE(got.status.ok()) << got.status;
+  EXPECT_EQ(Notes(got), "null_event_list 1@1");
+  EXPECT_EQ(got.info.report.seen, 0u);
+  EXPECT_EQ(got.info.metadata.size(), 1u);
+  const ImportedText twice = Import(R"({"traceEvents":[{"ph":"X","ts":0,"dur":1}],"traceEvents":null})");
+  EXPECT_EQ(twice.row_count(), 1u);
+  EXPECT_EQ(Repairs(twice), "duplicate_key 1@43");
+}
+
+TEST(Form, ListThatIsNoneIsAnErrorAtItsPlace) {
+  for (const char* value : {"{}", "17", "\"x\"", "nan", "nul1"}) {
+    const ImportedText got = Import(absl::StrCat("{\"a\":1,\"traceEvents\":", value, "}"));
+    EXPECT_EQ(got.status.code(), absl::StatusCode::kInvalidArgument) << value;
+    EXPECT_TRUE(absl::StartsWith(got.status.message(), "t.json:21: expected a list of events")) << got.status;
+  }
+}
+
 TEST(Form, ByteOrderMarkIsSkippedAndCounted) {
   const ImportedText got = Import("\xef\xbb\xbf[{\"ph\":\"X\",\"ts\":0,\"dur\":1},]");
   EXPECT_TRUE(got.status.ok()) << got.status;
@@ -546,6 +565,12 @@ TEST(Damage, ErrorAfterATruncatedBlockIsNoTruncation) {
     const ImportedText got = ImportText(text, options);
     EXPECT_EQ(got.status.code(), absl::StatusCode::kInvalidArgument) << got.status;
   }
+}
+
+TEST(Size, OfAnEventIsLimited) {
+  const ImportedText got = Import(absl::StrCat(R"([{"ph":"X","ts":1,"dur":1,"name":")", std::string(80 << 20, 'a')));
+  EXPECT_EQ(got.status.code(), absl::StatusCode::kResourceExhausted) << got.status;
+  EXPECT_TRUE(absl::StrContains(got.status.message(), "t.json:1: an event of more than")) << got.status;
 }
 
 TEST(Depth, IsLimited) {
