@@ -99,6 +99,12 @@ BlockResult BlockParser::Parse(const char* text, size_t size, uint64_t offset, L
         }
         return stop(BlockResult::End::kListEnd, p + 1);
       }
+      if (options.salvage && *p == ',') {
+        assembler_.report().salvaged = true;
+        assembler_.report().Repair("superfluous_comma", parser_.OffsetOf(p));
+        ++p;
+        continue;
+      }
       const char* const element = p;
       const char* behind = nullptr;
       if (tier_ == Tier::kPredictThenGeneral && predictor_.is_enabled()) behind = predictor_.Parse(p, end);

@@ -161,9 +161,13 @@ void WriteId(json::Writer& w, absl::string_view key, const TrackIdPart& id) {
   }
 }
 
-void WriteAbout(json::Writer& w, const ExportPlan& plan) {
+void WriteAbout(json::Writer& w, const TraceInfo& info, const ExportPlan& plan) {
   w.Key(kAbout);
   w.BeginObject();
+  if (info.report.salvaged) {
+    w.Key("salvaged");
+    w.Bool(true);
+  }
   w.Key("layout");
   w.String("lanes");
   w.Key("slices_on_other_lanes");
@@ -337,7 +341,7 @@ absl::Status ExportChrome(TraceSource& source, const ExporterOptions& options, i
   WriteMetadata(w, info, false, plan.has_value());
   if (plan.has_value()) {
     WriteMetadata(w, info, true, true);
-    WriteAbout(w, *plan);
+    WriteAbout(w, info, *plan);
   }
   if (plan.has_value() || info.source_format != "chrome") WriteRank(w, info);
   const int64_t shift_ns = plan.has_value() ? plan->shift_ns : 0;
@@ -361,7 +365,16 @@ absl::Status ExportChrome(TraceSource& source, const ExporterOptions& options, i
   if (!events.is_empty()) sink.Write("\n");
   const size_t written = text.size();
   w.EndArray();
-  if (!plan.has_value()) WriteMetadata(w, info, true, false);
+  if (!plan.has_value()) {
+    WriteMetadata(w, info, true, false);
+    // Known only behind the events. In a bare array there is no place for it.
+    const bool has_about = std::any_of(info.metadata.begin(), info.metadata.end(),
+                                       [](const MetadataEntry& entry) { return entry.key == kAbout; });
+    if (info.report.salvaged && !has_about) {
+      w.Key(kAbout);
+      w.Json(R"({"salvaged":true})");
+    }
+  }
   w.EndObject();
   w.Flush();
   sink.Write(absl::string_view(text.data() + written, text.size() - written));

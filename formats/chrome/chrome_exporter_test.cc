@@ -134,6 +134,16 @@ TEST(ExportAsImportedTest, KeepsTheArrayForm) {
             "[\n{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1}\n]\n");
 }
 
+TEST(ExportTest, SaysThatATraceWasSalvaged) {
+  MemorySource trace = Import(R"({"traceEvents": []})");
+  trace.trace_info.report.salvaged = true;
+  EXPECT_EQ(Export(trace, kOff), "{\n\"traceEvents\": [],\n\"tracekiln\": {\"salvaged\": true}\n}\n");
+  EXPECT_THAT(Export(trace, {}), HasSubstr("\"salvaged\": true"));
+  EXPECT_EQ(Export(Export(trace, kOff), kOff), Export(trace, kOff));
+  trace.trace_info.array_form = true;
+  EXPECT_EQ(Export(trace, kOff), "[]\n");
+}
+
 TEST(ExportAsImportedTest, WritesAnEmptyTrace) {
   EXPECT_EQ(Export(R"({"traceEvents": []})", kOff), "{\n\"traceEvents\": []\n}\n");
   EXPECT_EQ(Export("[]", kOff), "[]\n");

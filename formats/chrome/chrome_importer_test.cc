@@ -596,6 +596,7 @@ TEST(Salvage, KeepsWhatIsWhole) {
   check("[" + event + R"(,{"name":"say "hi""},)" + event + "]", 2, "damaged 1@52");
   check("[" + event + event + "]", 2, "");
   check("[" + event + "," + event + "]\n[" + event + "]", 2, "");
+  check("[," + event + ",, ," + event + ",,]", 2, "");
   check("[" + event + R"(,{"name":"cut)", 1, "truncated 1@38");
   check("{\"traceEvents\":[" + event, 1, "");
   check("{\"traceEvents\":[" + event + "],\"a\":", 1, "");

@@ -14,6 +14,9 @@ from tests.cases.checks import args_of, convert_says, info_has, keeps_text, laun
 
 # `warnings`: of `check`, exactly. `is_plain`: see checks.check_good_input.
 Loads = collections.namedtuple("Loads", "data checks warnings is_plain", defaults=((), True))
+# Damage that ends the import; with --salvage `names` are the slices that are kept (None: the text is a bare array, which
+# has no place for the mark of what was salvaged).
+Salvages = collections.namedtuple("Salvages", "data names is_marked", defaults=(True,))
 # An error at a byte in `window` (None: there is no place in the text to name) whose reason matches `says`.
 Fails = collections.namedtuple("Fails", "data window says")
 
@@ -379,4 +382,18 @@ def containers():
     yield "zip of 400 MB of blanks", Loads(zipped_repeats(b'{"traceEvents":[', b" ", b"]}"), [note("no_events")])
 
 
-GROUPS = (encodings, strings, commas, numbers, structure, sizes, containers)
+def salvages():
+    c = event(name="c", ts=30)
+    three = document(A, B, c)
+    yield "object cut in an event", Salvages(three[:-20], ["a", "b"])
+    yield "object cut behind an event", Salvages(three[: three.index(c)], ["a", "b"])
+    yield "array cut in an event", Salvages("[%s,%s,%s" % (A, B, c[:-5]), ["a", "b"], False)
+    yield "garbage between events", Salvages(document(A, "garbage", B, c), ["a", "c"])
+    yield "bad escape", Salvages(document(A, B.replace('"b"', '"C:\\temp\\x"').replace("\\\\", "\\"), c), ["a", "c"])
+    yield "unescaped quotes", Salvages(document(A, B.replace('"b"', '"say "hi" x"'), c), ["a", "c"])
+    yield "a second document", Salvages(document(A, B) + document(c), ["a", "b"])
+    yield "gzip, cut", Salvages(gzip.compress(three.encode(), 0)[:-40], ["a", "b"])
+    yield "two commas", Salvages(document(A, "", B, c), ["a", "b", "c"])
+
+
+GROUPS = (encodings, strings, commas, numbers, structure, sizes, containers, salvages)

@@ -28,13 +28,39 @@ class Siblings(unittest.TestCase):
             file.write(sibling.data if isinstance(sibling.data, bytes) else sibling.data.encode())
         subject = harness.Subject(path, top)
         os.remove(path)
-        if isinstance(sibling, siblings.Loads):
+        if isinstance(sibling, siblings.Salvages):
+            self.check_salvage(subject, sibling)
+        elif isinstance(sibling, siblings.Loads):
             checks.check_good_input(self, subject, sibling.warnings, sibling.is_plain)
             for check in sibling.checks:
                 check(self, subject)
         else:
             self.check_failure(subject, sibling)
         checks.check_limits(self, subject)
+
+    def check_salvage(self, subject, sibling):
+        for lanes in ("on", "off"):
+            arguments = ("convert", "--to", "chrome", "--option", "lanes=" + lanes)
+            refused = subject.run_on_input(*arguments)
+            self.assertEqual(refused.rc, 1, str(refused))
+            self.assertEqual(harness.digests(subject.output_directory), {}, str(refused))
+            path = os.path.join(subject.output_directory, lanes)
+            run = subject.run(*arguments, "--salvage", subject.name, "-o", path)
+            self.assertEqual(run.rc, 3, str(run))
+            self.assertIn("salvaged", run.err)
+            with open(path, "rb") as file:
+                made = harness.parse_strictly(file.read())
+            self.assertEqual([e["name"] for e in harness.events_of(made) if e["ph"] == "X"], sibling.names, str(run))
+            if isinstance(made, dict):
+                self.assertIs(made["tracekiln"]["salvaged"], True)
+            else:
+                self.assertFalse(sibling.is_marked)
+            os.remove(path)
+        kiln = os.path.join(subject.output_directory, "out.kiln")
+        self.assertEqual(subject.run("convert", "--to", "kiln", "--salvage", subject.name, "-o", kiln).rc, 3)
+        run = subject.run("check", "--format", "json", kiln)
+        self.assertEqual(run.rc, 3, str(run))
+        self.assertIn("salvaged", [f["code"] for f in harness.parse_strictly(run.out)["findings"]])
 
     def check_failure(self, subject, sibling):
         for command in harness.COMMANDS_THAT_READ:
