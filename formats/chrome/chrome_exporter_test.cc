@@ -239,6 +239,12 @@ TEST(ExportForViewersTest, GivesLanesIdsBetweenThoseOfTheirNeighbours) {
   EXPECT_EQ(lane_tids("50 60"), "51 61");
   EXPECT_EQ(lane_tids("7 8 9"), "4000000000 4000000001 10");  // no room
   EXPECT_EQ(lane_tids("49"), "51");                           // 50 would be the main thread
+  // Ids of other processes don't matter (Kineto names 16 GPUs, there or not).
+  EXPECT_THAT(Export(R"([{"ph":"M","name":"process_name","pid":8,"args":{"name":"python"}},
+{"ph":"X","name":"a","pid":5,"tid":7,"ts":0,"dur":10},
+{"ph":"X","name":"b","pid":5,"tid":7,"ts":5,"dur":10},
+{"ph":"X","name":"c","pid":5,"tid":16,"ts":0,"dur":10}])"),
+              HasSubstr(R"({"pid": 5,"tid": 8,"original_pid": 5,"original_tid": 7,"lane": 2})"));
 }
 
 TEST(ExportForViewersTest, GivesSafeIdsAndKeepsTheOriginals) {

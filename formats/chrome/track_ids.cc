@@ -67,23 +67,25 @@ class FreeIds {
       if (used_.insert(id).second) return id;
     }
   }
-  // `count` ids, ascending, all greater than `low` and less than `high`; none if they are not found after some tries.
-  std::vector<uint32_t> TakeBetween(uint32_t low, uint32_t high, uint32_t count) {
-    constexpr uint32_t kTries = 64;
-    std::vector<uint32_t> taken;
-    const uint64_t end = std::min(uint64_t{high}, uint64_t{low} + 1 + count + kTries);
-    for (uint64_t id = uint64_t{low} + 1; id < end && taken.size() < count; ++id) {
-      if (!used_.contains(static_cast<uint32_t>(id))) taken.push_back(static_cast<uint32_t>(id));
-    }
-    if (taken.size() < count) return {};
-    used_.insert(taken.begin(), taken.end());
-    return taken;
-  }
 
  private:
   absl::flat_hash_set<uint32_t> used_;
   uint32_t next_ = kFirstLargeId;
 };
+
+// `count` ids that are not in *used, ascending, all greater than `low` and less than `high`, which go into *used; none
+// if they are not found after some tries.
+std::vector<uint32_t> TakeBetween(uint32_t low, uint32_t high, uint32_t count, absl::flat_hash_set<uint32_t>* used) {
+  constexpr uint32_t kTries = 64;
+  std::vector<uint32_t> taken;
+  const uint64_t end = std::min(uint64_t{high}, uint64_t{low} + 1 + count + kTries);
+  for (uint64_t id = uint64_t{low} + 1; id < end && taken.size() < count; ++id) {
+    if (!used->contains(static_cast<uint32_t>(id))) taken.push_back(static_cast<uint32_t>(id));
+  }
+  if (taken.size() < count) return {};
+  used->insert(taken.begin(), taken.end());
+  return taken;
+}
 
 }  // namespace
 
@@ -166,9 +168,11 @@ void TrackTable::AssignIds() {
     rows_of[r.process].push_back(i);
   }
   // Perfetto knows no sort indices: it shows the main thread first (its tid is the pid), then the others by tid. A lane
-  // gets an id that puts it next to its row, if there is one left.
+  // gets an id that puts it next to its row, if the process has one left. Other processes may have a thread of that id.
   for (size_t p = 0; p < processes_.size(); ++p) {
     std::vector<uint32_t> rows = rows_of[p];
+    absl::flat_hash_set<uint32_t> used = {processes_[p].safe_pid};
+    for (uint32_t r : rows) used.insert(rows_[r].safe_tids.begin(), rows_[r].safe_tids.end());
     const auto is_main = [&](uint32_t r) { return rows_[r].safe_tids[0] == processes_[p].safe_pid; };
     std::sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
       return std::make_pair(!is_main(a), rows_[a].safe_tids[0]) < std::make_pair(!is_main(b), rows_[b].safe_tids[0]);
@@ -180,7 +184,7 @@ void TrackTable::AssignIds() {
       const uint32_t high = i + 1 < rows.size() ? rows_[rows[i + 1]].safe_tids[0] : kFirstLargeId;
       uint32_t low = r.safe_tids[0];
       if (low >= high) low = high > missing ? high - missing - 1 : 0;  // a main thread above the next thread
-      std::vector<uint32_t> taken = ids.TakeBetween(low, high, missing);
+      std::vector<uint32_t> taken = TakeBetween(low, high, missing, &used);
       while (taken.size() < missing) taken.push_back(ids.Take());
       r.safe_tids.insert(r.safe_tids.end(), taken.begin(), taken.end());
     }

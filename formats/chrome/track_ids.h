@@ -1,9 +1,9 @@
 // The processes and rows of a whole trace, and the ids under which viewers show them.
 //
 // Viewers want process and thread ids in 1 … 2^32-1 (Perfetto puts all others on the main thread of the process);
-// traces have negative ids, 0, 64-bit handles and texts. Ids in the range are kept; the others, and lanes, get ids that
-// no process or thread of the trace uses. Names and sort indices come from metadata events; a lane is named after its
-// row and, by its id and by its sort index, stands next to it.
+// traces have negative ids, 0, 64-bit handles and texts. Ids in the range are kept; the others get ids that no
+// process or thread of the trace uses, and lanes such that no thread of the process uses. Names and sort indices come
+// from metadata events; a lane is named after its row and, by its id and by its sort index, stands next to it.
 #ifndef TRACEKILN_FORMATS_CHROME_TRACK_IDS_H_
 #define TRACEKILN_FORMATS_CHROME_TRACK_IDS_H_
 
