@@ -16,7 +16,7 @@ SKIP = "SKIPPED: no ../shared beside the workspace (TRACEKILN_SHARED): nothing i
 
 # The budget is for traces in which the texts of names and shapes, which are there once a chunk, are not most of it.
 MAX_BYTES_PER_EVENT = 5.0
-MIN_EVENTS_FOR_BUDGET = 30000
+MIN_EVENTS_FOR_BUDGET = 20000
 
 
 def comparable(value):
@@ -89,7 +89,7 @@ class RoundTripTest(unittest.TestCase):
     def test_real_traces_come_back_as_they_were(self):
         traces = rt.kineto_traces(SHARED)
         self.assertGreater(len(traces), 60)
-        large = 0
+        large = all_bytes = all_events = 0
         for trace in traces:
             source = os.path.join(SHARED, trace)
             with self.subTest(trace):
@@ -104,10 +104,14 @@ class RoundTripTest(unittest.TestCase):
                 events = int(equal.stdout.rsplit("(", 1)[1].split()[0])
                 size = os.path.getsize(self.kiln)
                 print(f"{size / events:6.2f} bytes/event  {size:9d} bytes  {events:7d} events  {trace}", flush=True)
+                all_bytes += size
+                all_events += events
                 if events >= MIN_EVENTS_FOR_BUDGET:
                     large += 1
                     self.assertLessEqual(size / events, MAX_BYTES_PER_EVENT)
+        print(f"{all_bytes / all_events:6.2f} bytes/event in all {len(traces)} traces", flush=True)
         self.assertGreaterEqual(large, 15)
+        self.assertLessEqual(all_bytes / all_events, MAX_BYTES_PER_EVENT)
 
     @unittest.skipUnless(SHARED, SKIP)
     def test_samples_come_to_rest_after_one_round(self):
