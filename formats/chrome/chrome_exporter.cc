@@ -20,6 +20,7 @@
 #include "formats/chrome/row_filter.h"
 #include "formats/intermediate/field_catalog.h"
 #include "formats/intermediate/nanos.h"
+#include "formats/json/canonical.h"
 #include "formats/json/writer.h"
 
 // The calling thread reads batches and writes texts in order; in between, each batch is rendered by whoever comes
@@ -152,11 +153,20 @@ absl::Status WriteEvents(TraceSource& source, const EventWriter& writer, int dep
   return status.ok() ? sink.status() : status;
 }
 
+// Text that should be JSON; if it is none, as a string.
+void WriteJson(json::Writer& w, absl::string_view text) {
+  if (json::IsJson(text)) {
+    w.Json(text);
+  } else {
+    w.String(text);
+  }
+}
+
 void WriteId(json::Writer& w, absl::string_view key, const TrackIdPart& id) {
   w.Key(key);
   switch (id.type) {
     case TrackPart::Type::kText: w.String(absl::string_view(id.text.data(), id.text.size())); break;
-    case TrackPart::Type::kJson: w.Json(absl::string_view(id.text.data(), id.text.size())); break;
+    case TrackPart::Type::kJson: WriteJson(w, absl::string_view(id.text.data(), id.text.size())); break;
     default: w.Int(id.number); break;
   }
 }
@@ -218,7 +228,7 @@ void WriteMetadata(json::Writer& w, const TraceInfo& info, bool after_events, bo
         for_viewers && ((key == fields::kSystemTraceEvents && (entry.json.empty() || entry.json[0] != '"')) ||
                         (key == fields::kDisplayTimeUnit && entry.json != "\"ms\"" && entry.json != "\"ns\""));
     w.Key(is_refused ? absl::StrCat("original ", key) : entry.key);
-    w.Json(absl::string_view(entry.json.data(), entry.json.size()));
+    WriteJson(w, absl::string_view(entry.json.data(), entry.json.size()));
   }
 }
 

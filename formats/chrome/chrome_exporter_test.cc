@@ -403,7 +403,7 @@ TEST(ExportForViewersTest, EventsHaveNamesAndUnfinishedSlicesBegin) {
 {"ph":"X","name":null,"cat":null,"pid":1,"tid":1,"ts":2,"dur":1,"tts":"x","tdur":2},
 {"ph":"X","name":"open","pid":1,"tid":1,"ts":3}])")),
             R"({"ph":"X","name":"[No name]","pid":1,"tid":1,"ts":1,"dur":1},
-{"ph":"X","name":"[No name]","pid":1,"tid":1,"ts":2,"dur":1,"tdur":2},
+{"ph":"X","name":"[No name]","pid":1,"tid":1,"ts":2,"dur":1,"original name":null,"original cat":null,"original tts":"x","tdur":2},
 {"ph":"B","name":"open","pid":1,"tid":1,"ts":3})");
 }
 
@@ -712,6 +712,44 @@ TEST(ExportForViewersTest, WindowsOfAnySizeGiveTheSamePlan) {
     EXPECT_EQ(parts->deferred_by_anchor, whole->deferred_by_anchor);
     EXPECT_EQ(parts->arrows.size(), whole->arrows.size());
   }
+}
+
+// A .kiln file made by hand can hold any bytes where JSON should be; the output must stay JSON.
+TEST(ExportTest, WritesTextThatShouldBeJsonButIsNotAsAString) {
+  EventBatch batch;
+  const ArgField fields[] = {{batch.strings.Intern("a"), ArgType::kJson, ArgPlace::kArgs},
+                             {batch.strings.Intern("b"), ArgType::kNumber, ArgPlace::kArgs},
+                             {batch.strings.Intern("c"), ArgType::kJson, ArgPlace::kArgs}};
+  ShapeId shape;
+  ASSERT_TRUE(batch.args.InternShape(fields, true, &shape));
+  EventRow row;
+  row.name = batch.strings.Intern("x");
+  row.dur_ns = 1000;
+  row.track = batch.InternTrack({TrackPart::Int(1), TrackPart::Int(2)});
+  const ArgValue values[] = {ArgValue::String(batch.strings.Intern("[1,")),
+                             ArgValue::String(batch.strings.Intern("1}")),
+                             ArgValue::String(batch.strings.Intern("[1]"))};
+  batch.Append(row, shape, values);
+  MemorySource trace;
+  trace.batches.push_back(std::move(batch));
+  trace.trace_info.metadata = {{"m", "}", false}};
+  io::InlineExecutor executor;
+  for (const char* lanes : {"on", "off"}) {
+    const std::string json = Export(trace, {{"lanes", lanes}}, executor);
+    EXPECT_THAT(json, HasSubstr(R"("a":"[1,","b":"1}","c":[1])")) << json;
+    EXPECT_THAT(json, HasSubstr(R"("m": "}")")) << json;
+    simdjson::dom::parser parser;
+    simdjson::dom::element document;
+    EXPECT_EQ(parser.parse(json).get(document), simdjson::SUCCESS) << json;
+  }
+}
+
+TEST(ExportForViewersTest, KeepsFieldsWhoseNamesAreItsOwnUnderAnotherName) {
+  MemorySource trace =
+      Import(R"([{"ph":"X","name":"x","pid":1,"tid":2,"ts":1,"dur":2,"args":"__stripped__","tts":"soon"}])");
+  io::InlineExecutor executor;
+  const std::string json = Export(trace, {}, executor);
+  EXPECT_THAT(json, HasSubstr(R"("original args":"__stripped__","original tts":"soon")")) << json;
 }
 
 TEST(ExportTest, PassesErrorsOfSourceAndSinkOn) {

@@ -628,6 +628,11 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
     if (!info_.report.IsBalanced()) {
       return absl::InternalError(absl::StrCat(input_->name(), ": events got lost: ", info_.report.ToText()));
     }
+    const ImportReport::Entry* const no_phase = info_.report.Find("no_phase");
+    if (info_.array_form && no_phase != nullptr && no_phase->count == info_.report.seen) {
+      return ErrorAt(no_phase->first_offsets[0],
+                     "expected events, got an array of objects without \"ph\": no Chrome trace", false);
+    }
     return absl::OkStatus();
   }
 

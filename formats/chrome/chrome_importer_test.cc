@@ -57,6 +57,12 @@ TEST(Form, ArrayIsRead) {
   EXPECT_EQ(Repairs(got), "");
 }
 
+TEST(Form, ArrayOfObjectsWithoutPhaseIsNoTrace) {
+  const ImportedText got = Import(R"([{"cols": [1, 2]}, {"rows": []}])");
+  EXPECT_EQ(got.status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(got.status.message().find("no Chrome trace"), absl::string_view::npos) << got.status;
+}
+
 TEST(Form, EmptyListHasNoEvents) {
   for (const char* text : {"[]", " [ ] ", R"({"traceEvents":[]})", R"({"schemaVersion":1,"traceEvents":[ ]})"}) {
     const ImportedText got = Import(text);

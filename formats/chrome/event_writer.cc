@@ -6,11 +6,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "formats/intermediate/field_catalog.h"
+#include "formats/json/canonical.h"
 
 namespace tracekiln::chrome {
 namespace {
 
-// Event fields that the exporter for viewers decides itself.
+// Event fields that the exporter for viewers decides itself; a field of that name (of an odd type, such as args that
+// are no object) gets another name.
 bool IsOwnField(absl::string_view key) {
   return key == "ph" || key == "name" || key == "cat" || key == "args" || key == "dur" || key == "ts" || key == "pid" ||
          key == "tid";
@@ -54,6 +56,7 @@ class EventWriter::OnBatch {
         layout_(parent.LayoutOfEvents(depth)),
         keys_(batch.args.shapes().size()),
         texts_(batch.strings.size()),
+        json_texts_(batch.strings.size()),
         keeps_(parent.filter_, batch) {}
 
   void RenderAsImported(BatchText* out);
@@ -83,6 +86,23 @@ class EventWriter::OnBatch {
     }
     return absl::string_view(arena_.data() + span.begin, span.size);
   }
+  // A string of the batch that should be JSON, rendered at its first use. If it is none (only a file of bad will or one
+  // that was made by hand holds such), it becomes a JSON string, so that the output stays valid.
+  absl::string_view Json(StringId id) {
+    Span& span = json_texts_[Index(id)];
+    if (span.size == 0) {
+      const absl::string_view text = batch_.strings.Get(id);
+      json::Writer w(&arena_);
+      span.begin = w.size();
+      if (json::IsJson(text)) {
+        w.Json(text);
+      } else {
+        w.String(text);
+      }
+      span.size = w.size() - span.begin;
+    }
+    return absl::string_view(arena_.data() + span.begin, span.size);
+  }
   const std::vector<json::Escaped>& KeysOf(size_t shape_index) {
     std::vector<json::Escaped>& keys = keys_[shape_index];
     const std::vector<ArgField>& fields = batch_.args.shapes()[shape_index].fields;
@@ -105,6 +125,7 @@ class EventWriter::OnBatch {
   const json::Layout layout_;
   std::vector<std::vector<json::Escaped>> keys_;  // by shape
   std::vector<Span> texts_;                       // by StringId
+  std::vector<Span> json_texts_;                  // by StringId
   std::string arena_;
   RowFilter::OnBatch keeps_;
 };
@@ -116,8 +137,8 @@ void EventWriter::OnBatch::WriteValue(json::Writer& w, ArgType type, ArgValue va
     case ArgType::kInt: w.Int(value.i); break;
     case ArgType::kDouble: w.Double(value.d); break;
     case ArgType::kString: w.Raw(Quoted(value.s)); break;
-    case ArgType::kJson: w.Json(batch_.strings.Get(value.s)); break;
-    case ArgType::kNumber: w.Raw(batch_.strings.Get(value.s)); break;
+    case ArgType::kJson:
+    case ArgType::kNumber: w.Raw(Json(value.s)); break;
   }
 }
 
@@ -126,7 +147,7 @@ void EventWriter::OnBatch::WriteTrackPart(json::Writer& w, const json::Escaped& 
   w.Key(key);
   switch (part.type) {
     case TrackPart::Type::kText: w.Raw(Quoted(StringId{static_cast<uint32_t>(part.value)})); break;
-    case TrackPart::Type::kJson: w.Json(batch_.Text(StringId{static_cast<uint32_t>(part.value)})); break;
+    case TrackPart::Type::kJson: w.Raw(Json(StringId{static_cast<uint32_t>(part.value)})); break;
     default: w.Int(part.value); break;
   }
 }
@@ -139,12 +160,14 @@ void EventWriter::OnBatch::WriteFields(json::Writer& w, size_t row, bool for_vie
     if (field.place != ArgPlace::kEvent) continue;
     const absl::string_view key = batch_.strings.Get(field.key);
     if (key == "ph") continue;
-    if (for_viewers) {
-      if (IsOwnField(key)) continue;
-      // Perfetto refuses the whole file for a time that is no number.
-      if ((key == "tts" || key == "tdur") && field.type != ArgType::kInt && field.type != ArgType::kDouble) continue;
+    // Perfetto refuses the whole file for a time that is no number.
+    const bool is_bad_time =
+        (key == "tts" || key == "tdur") && field.type != ArgType::kInt && field.type != ArgType::kDouble;
+    if (for_viewers && (IsOwnField(key) || is_bad_time)) {
+      w.Key(absl::StrCat("original ", key));
+    } else {
+      w.Key(KeysOf(s)[f]);
     }
-    w.Key(KeysOf(s)[f]);
     WriteValue(w, field.type, shape.columns[f].Get(batch_.args_row[row]));
   }
 }

@@ -1,9 +1,16 @@
 #include "formats/intermediate/string_pool.h"
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 namespace tracekiln {
+
+const uint64_t kHashSeed = [] {
+  std::random_device random;
+  return (uint64_t{random()} << 32) | random();
+}();
+
 namespace {
 constexpr size_t kInitialSlots = 1024;
 constexpr size_t kMaxBytes = 0xfffffffeu;

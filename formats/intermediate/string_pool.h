@@ -26,6 +26,9 @@
 
 namespace tracekiln {
 
+// Chosen at random when the process starts.
+extern const uint64_t kHashSeed;
+
 class StringPool {
  public:
   StringPool();
@@ -69,12 +72,13 @@ class StringPool {
 
   size_t AllocatedBytes() const;
 
-  // Exposed so that callers may keep tables of their own beside the pool.
+  // Differs from process to process, so that nobody can prepare a file of strings that all collide. Ids don't depend on
+  // it.
   static uint32_t Hash(absl::string_view text) {
     constexpr uint64_t kMul = 0x9e3779b97f4a7c15u;
     const char* p = text.data();
     size_t n = text.size();
-    uint64_t h = n * kMul;
+    uint64_t h = kHashSeed ^ (n * kMul);
     while (n >= 8) {
       uint64_t word;
       std::memcpy(&word, p, 8);

@@ -244,6 +244,24 @@ size_t NonFiniteLength(const char* p, const char* end) {
   return 0;
 }
 
+bool IsJson(absl::string_view text) {
+  class Detector : public DamageSink {
+   public:
+    void OnDamage(Damage, const char*) override { met_ = true; }
+    bool met() const { return met_; }
+
+   private:
+    bool met_ = false;
+  } damage;
+  std::string padded(text);
+  padded.append(kPadding, '\0');
+  const char* const end = padded.data() + text.size();
+  std::string canonical;
+  Error error;
+  const char* const behind = AppendCanonical(padded.data(), end, &canonical, &damage, &error);
+  return behind != nullptr && !damage.met() && SkipBlanks(behind, end) == end;
+}
+
 std::vector<std::pair<std::string, absl::string_view>> Members(absl::string_view canonical) {
   std::vector<std::pair<std::string, absl::string_view>> members;
   if (canonical.size() < 2 || canonical[0] != '{') return members;

@@ -33,6 +33,10 @@ size_t NonFiniteLength(const char* p, const char* end);
 // text might make it one.
 bool IsCutOffScalar(const char* p, const char* end);
 
+// True if `text` is one JSON value and nothing else, with no damage. For text of unknown origin that is about to be
+// written as it is; copies it.
+bool IsJson(absl::string_view text);
+
 // The members of a canonical object: (key as text, canonical value). Empty if `canonical` is no object.
 std::vector<std::pair<std::string, absl::string_view>> Members(absl::string_view canonical);
 
