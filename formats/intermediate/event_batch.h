@@ -1,8 +1,8 @@
 // EventBatch: some thousand events of one trace, as columns. The unit in which traces move through tracekiln.
 //
 // A batch is self-contained: names, categories, tracks and arg shapes are its own, so batches can be made, encoded and
-// decoded on different threads without sharing anything. One block of a JSON file becomes one batch, one batch becomes
-// one chunk of a .kiln file. Rows are in file order.
+// decoded on different threads without sharing anything. One block of a JSON file becomes one batch, one or
+// several batches become one chunk of a .kiln file. Rows are in file order.
 //
 //   EventBatch batch;
 //   TrackId track = batch.InternTrack({TrackPart::Int(1102), TrackPart::Int(1262)});
