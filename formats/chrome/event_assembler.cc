@@ -120,7 +120,10 @@ void EventAssembler::Finish(EventScratch& scratch, uint64_t offset) {
     return;
   }
   EventBatch& b = batches_.back();
-  if (scratch.phase_text != kNoString || scratch.phase != UsualPhase(kind)) {
+  if (scratch.phase_text != kNoString && (kind == EventKind::kSliceBegin || kind == EventKind::kSliceEnd)) {
+    // The pair becomes a slice, whose phase is another one.
+    report_.Note("phase_of_several_letters", offset);
+  } else if (scratch.phase_text != kNoString || scratch.phase != UsualPhase(kind)) {
     const StringId text =
         scratch.phase_text != kNoString ? scratch.phase_text : b.strings.Intern(absl::string_view(&scratch.phase, 1));
     scratch.fields.push_back({b.strings.Intern("ph"), ArgType::kString, ArgPlace::kEvent});
