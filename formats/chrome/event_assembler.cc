@@ -120,8 +120,16 @@ void EventAssembler::Finish(EventScratch& scratch, uint64_t offset) {
     return;
   }
   EventBatch& b = batches_.back();
-  if (scratch.phase_text != kNoString && (kind == EventKind::kSliceBegin || kind == EventKind::kSliceEnd)) {
-    // The pair becomes a slice, whose phase is another one.
+  const bool is_half = kind == EventKind::kSliceBegin || kind == EventKind::kSliceEnd;
+  if (is_half) {
+    // The pair becomes a slice, which has a duration of its own.
+    const StringId dur = b.strings.Find("dur");
+    for (ArgField& f : scratch.fields) {
+      if (dur != kNoString && f.key == dur && f.place == ArgPlace::kEvent) f.key = b.strings.Intern("original dur");
+    }
+  }
+  if (scratch.phase_text != kNoString && is_half) {
+    // A slice has another phase.
     report_.Note("phase_of_several_letters", offset);
   } else if (scratch.phase_text != kNoString || scratch.phase != UsualPhase(kind)) {
     const StringId text =

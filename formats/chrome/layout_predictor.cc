@@ -350,6 +350,7 @@ bool LayoutPredictor::Describe(const char* p, const char* event_end, std::vector
         continue;
       }
       if (key == "ts") role = Role::kTs;
+      if (key == "dur" && (event->phase == 'B' || event->phase == 'E')) return false;  // gets another name
       if (key == "dur" && is_slice) role = Role::kDur;
       if (key == "name") role = Role::kName;
       if (key == "pid") role = Role::kPid;
