@@ -52,6 +52,8 @@ absl::StatusOr<std::vector<Plan>> MakePlans(const ParsedFlags& flags, const Form
   }
   const std::vector<std::string>& inputs = flags.positional();
   const std::optional<std::string> output = flags.Get("output");
+  if (output.has_value() && output->empty())
+    return absl::InvalidArgumentError("--output takes a path, not an empty text");
   const bool is_into_directory = output && *output != "-" && IsDirectory(*output);
   if (inputs.size() > 1 && output && !is_into_directory) {
     return absl::InvalidArgumentError(

@@ -304,6 +304,9 @@ absl::StatusOr<ExporterOptions> ParseExporterOptions(const FormatOptions& option
       const auto end = ParseBound(text.substr(dots + 2));
       if (!begin.ok()) return begin.status();
       if (!end.ok()) return end.status();
+      if (begin->has_value() && end->has_value() && **begin > **end) {
+        return absl::InvalidArgumentError(absl::StrCat("window: `", text, "` ends before it begins"));
+      }
       parsed.window_begin_ns = *begin;
       parsed.window_end_ns = *end;
     } else if (key == "categories") {

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "formats/chrome/block_parser.h"
 #include "formats/chrome/slice_pairing.h"
@@ -195,17 +196,50 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
       return ErrorAt(offset, absl::StrCat("expected ", expected, ", got end of input: the file is truncated"), true);
     info_.report.salvaged = true;
     info_.report.Repair("truncated", offset, absl::StrCat("expected ", expected));
-    phase_ = Phase::kDone;
+    // A quote too few makes the rest of the file one string, the events included.
+    if (has_list_ || !FindList()) phase_ = Phase::kDone;
     return absl::OkStatus();
   }
 
   // An error of the document around the events. Salvage keeps what was read.
   absl::Status DocumentError(const char* at, absl::string_view reason) {
-    if (!options_.salvage || !has_list_) return ErrorAt(OffsetOf(at), reason, false);
+    const uint64_t offset = OffsetOf(at);
+    if (!options_.salvage) return ErrorAt(offset, reason, false);
+    if (!has_list_) {
+      position_ = static_cast<size_t>(at - text_.data());
+      if (!FindList()) return ErrorAt(offset, reason, false);
+    } else {
+      phase_ = Phase::kDone;
+    }
     info_.report.salvaged = true;
-    info_.report.Repair("damaged_document", OffsetOf(at), reason);
-    phase_ = Phase::kDone;
+    info_.report.Repair("damaged_document", offset, reason);
     return absl::OkStatus();
+  }
+
+  // Enters the next list of events that can be found by its key alone, wherever it stands. False if there is none.
+  bool FindList() {
+    // Its opening quote may have closed the string before it.
+    const std::string key = absl::StrCat(fields::kTraceEvents, "\"");
+    for (size_t from = position_;;) {
+      const size_t found = text_.view().find(key, from);
+      if (found == absl::string_view::npos) {
+        // The key may be cut by the end of the text.
+        position_ = std::max(position_, text_.size() - std::min(text_.size(), key.size()));
+        if (!ReadMore(size_t{1} << 20)) return false;
+        from = position_;
+        continue;
+      }
+      position_ = found + key.size();
+      if (SkipBlanks() && *Cursor() == ':') {
+        ++position_;
+        if (SkipBlanks() && *Cursor() == '[') {
+          document_state_ = DocumentState::kAfterMember;
+          EnterList();
+          return true;
+        }
+      }
+      from = position_;
+    }
   }
 
   void OnDamage(json::Damage damage, const char* at) override { OnDamageAt(damage, OffsetOf(at)); }
@@ -337,10 +371,9 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
         continue;
       }
       const bool is_events = key == fields::kTraceEvents;
-      const bool is_duplicate = is_events ? has_list_
-                                          : (key == fields::kBaseTimeNanoseconds && info_.has_base) ||
-                                                std::any_of(info_.metadata.begin(), info_.metadata.end(),
-                                                            [&](const MetadataEntry& e) { return e.key == key; });
+      const bool is_duplicate =
+          is_events ? has_list_
+                    : (key == fields::kBaseTimeNanoseconds && info_.has_base) || metadata_place_.contains(key);
       if (is_duplicate) OnDamage(json::Damage::kDuplicateKey, key_place);
       if (absl::Status status = CheckStrict(); !status.ok()) return status;
       position_ = static_cast<size_t>(p - text_.data());
@@ -381,13 +414,12 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
       info_.world_size = number(fields::kWorldSize);
     }
     MetadataEntry entry{std::move(key), std::move(value), has_list_};
-    for (MetadataEntry& known : info_.metadata) {
-      if (known.key == entry.key) {
-        known = std::move(entry);
-        return;
-      }
+    const auto [place, is_new] = metadata_place_.try_emplace(entry.key, info_.metadata.size());
+    if (is_new) {
+      info_.metadata.push_back(std::move(entry));
+    } else {
+      info_.metadata[place->second] = std::move(entry);
     }
-    info_.metadata.push_back(std::move(entry));
   }
 
   // ---- The event list
@@ -648,6 +680,7 @@ class ChromeImporter : public TraceSource, private json::DamageSink {
   std::deque<EventBatch> ready_;
   Phase phase_ = Phase::kDocument;
   DocumentState document_state_ = DocumentState::kBegin;
+  absl::flat_hash_map<std::string, size_t> metadata_place_;  // by key, in info_.metadata
   bool has_list_ = false;
   std::string first_damage_;
   uint64_t first_damage_offset_ = 0;

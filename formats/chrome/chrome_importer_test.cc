@@ -63,6 +63,67 @@ TEST(Form, ArrayOfObjectsWithoutPhaseIsNoTrace) {
   EXPECT_NE(got.status.message().find("no Chrome trace"), absl::string_view::npos) << got.status;
 }
 
+TEST(Salvage, FindsTheEventsBehindDamageInFrontOfThem) {
+  for (const char* text : {R"({"traceName":"a"b","traceEvents":[{"ph":"X","name":"x","ts":1,"dur":1}]})",
+                           R"({"traceName":"a,"traceEvents" : [{"ph":"X","name":"x","ts":1,"dur":1}]})"}) {
+    EXPECT_FALSE(Import(text).status.ok()) << text;
+    const ImportedText got = Import(text, /*strict=*/false, /*salvage=*/true);
+    ASSERT_TRUE(got.status.ok()) << got.status;
+    EXPECT_TRUE(got.info.report.salvaged);
+    ASSERT_EQ(got.batches.size(), 1u);
+    EXPECT_EQ(Names(got.batches[0]), "x");
+  }
+}
+
+TEST(Form, ManyKeysBesideTheEventsTakeLinearTime) {
+  std::string text = "{";
+  for (int i = 0; i < 200000; ++i) absl::StrAppend(&text, "\"k", i, "\":1,");
+  text += R"("traceEvents":[{"ph":"i","ts":1}]})";
+  const ImportedText got = Import(text);  // a quadratic search takes minutes and ends the test by its time limit
+  ASSERT_TRUE(got.status.ok()) << got.status;
+  EXPECT_EQ(got.info.metadata.size(), 200000u);
+}
+
+TEST(Form, EventWithTooManyMembersIsRefused) {
+  std::string text = R"([{"ph":"i","ts":1,"args":{)";
+  for (int i = 0; i < 530000; ++i) absl::StrAppend(&text, i > 0 ? "," : "", "\"k", i, "\":1");
+  text += "}}]";
+  const ImportedText got = Import(text);
+  EXPECT_EQ(got.status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(got.status.message().find("at most 524288 members"), absl::string_view::npos) << got.status;
+}
+
+TEST(Pairs, KeepDurationArgsAndCategoryThatBothHalvesHave) {
+  const EventBatch batch = Events(R"([{"ph":"B","name":"a","cat":"c1","ts":1,"dur":7,"args":[1,2]},
+                                      {"ph":"E","cat":"c2","ts":3,"dur":9,"args":{"x":1}}])");
+  ASSERT_EQ(batch.rows(), 1u);
+  EXPECT_EQ(batch.dur_ns[0], 2000);
+  EXPECT_EQ(batch.CategoryOf(0), "c1");
+  EXPECT_EQ(batch.IntArg(0, "original dur", ArgPlace::kEvent), 7);
+  EXPECT_EQ(batch.IntArg(0, "end original dur", ArgPlace::kEvent), 9);
+  EXPECT_EQ(batch.StringArg(0, "end cat", ArgPlace::kEvent), absl::string_view("c2"));
+  EXPECT_GE(batch.FindField(batch.shape[0], "original args", ArgPlace::kEvent), 0);
+  EXPECT_EQ(batch.IntArg(0, "x"), 1);
+  for (const char* own : {"dur", "args", "cat"}) EXPECT_LT(batch.FindField(batch.shape[0], own, ArgPlace::kEvent), 0);
+
+  EXPECT_EQ(Events(R"([{"ph":"B","ts":1},{"ph":"E","cat":"q","ts":3}])").CategoryOf(0), "q");
+}
+
+TEST(Pairs, DurationBeyondInt64CountsAsUnfinished) {
+  const ImportedText got = Import(R"([{"ph":"B","ts":-9223372036854775},{"ph":"E","ts":9223372036854775}])");
+  ASSERT_TRUE(got.status.ok());
+  EXPECT_EQ(got.batches[0].dur_ns[0], kUnfinished);
+  EXPECT_EQ(Notes(got), "duration_out_of_range_counts_as_unfinished 1@");
+}
+
+TEST(Phase, OfSeveralLettersIsKeptAndMeansNothing) {
+  const EventBatch batch = Events(R"([{"ph":"BB","name":"a","ts":1},{"ph":"E2","ts":3},{"ph":"XX","ts":4,"dur":5}])");
+  ASSERT_EQ(batch.rows(), 3u);
+  for (size_t row = 0; row < 3; ++row) EXPECT_EQ(batch.kind[row], EventKind::kOther);
+  EXPECT_EQ(batch.StringArg(0, "ph", ArgPlace::kEvent), absl::string_view("BB"));
+  EXPECT_EQ(batch.IntArg(2, "dur", ArgPlace::kEvent), 5);
+}
+
 TEST(Form, EmptyListHasNoEvents) {
   for (const char* text : {"[]", " [ ] ", R"({"traceEvents":[]})", R"({"schemaVersion":1,"traceEvents":[ ]})"}) {
     const ImportedText got = Import(text);

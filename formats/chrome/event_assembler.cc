@@ -1,6 +1,7 @@
 #include "formats/chrome/event_assembler.h"
 
 #include <algorithm>
+#include "absl/strings/str_cat.h"
 
 #include "formats/intermediate/field_catalog.h"
 
@@ -122,16 +123,16 @@ void EventAssembler::Finish(EventScratch& scratch, uint64_t offset) {
   EventBatch& b = batches_.back();
   const bool is_half = kind == EventKind::kSliceBegin || kind == EventKind::kSliceEnd;
   if (is_half) {
-    // The pair becomes a slice, which has a duration of its own.
-    const StringId dur = b.strings.Find("dur");
-    for (ArgField& f : scratch.fields) {
-      if (dur != kNoString && f.key == dur && f.place == ArgPlace::kEvent) f.key = b.strings.Intern("original dur");
+    // The pair becomes a slice, which has a duration and args of its own.
+    for (const absl::string_view key : {"dur", "args"}) {
+      const StringId id = b.strings.Find(key);
+      if (id == kNoString) continue;
+      for (ArgField& f : scratch.fields) {
+        if (f.key == id && f.place == ArgPlace::kEvent) f.key = b.strings.Intern(absl::StrCat("original ", key));
+      }
     }
   }
-  if (scratch.phase_text != kNoString && is_half) {
-    // A slice has another phase.
-    report_.Note("phase_of_several_letters", offset);
-  } else if (scratch.phase_text != kNoString || scratch.phase != UsualPhase(kind)) {
+  if (scratch.phase_text != kNoString || scratch.phase != UsualPhase(kind)) {
     const StringId text =
         scratch.phase_text != kNoString ? scratch.phase_text : b.strings.Intern(absl::string_view(&scratch.phase, 1));
     scratch.fields.push_back({b.strings.Intern("ph"), ArgType::kString, ArgPlace::kEvent});

@@ -63,7 +63,7 @@ class EventAssembler {
   void StartEvent() {
     const EventBatch& b = batches_.back();
     if (b.rows() >= EventBatch::kMaxRows || b.args.shapes().size() >= ArgTable::kMaxShapes ||
-        b.categories().size() + 1 >= Index(kNoCategory)) {
+        b.args.field_count() >= kMaxFields || b.categories().size() + 1 >= Index(kNoCategory)) {
       NewBatch();
     }
   }
@@ -105,6 +105,9 @@ class EventAssembler {
   ImportReport TakeReport() { return std::exchange(report_, ImportReport()); }
 
  private:
+  // Beyond so many a batch is full: a chunk of a .kiln file may have twice as many.
+  static constexpr size_t kMaxFields = size_t{1} << 19;
+
   void NewBatch();
   TrackId InternTrack(const TrackPart& pid, const TrackPart& tid) {
     if (has_last_track_ && pid == last_track_.pid && tid == last_track_.tid) return last_track_id_;

@@ -357,7 +357,8 @@ const char* EventParser::ParseCore(CoreKey key, const char* key_place, absl::str
     case kCat: scratch_.category = value.s; break;
     default: {
       const absl::string_view text = strings.Get(value.s);
-      scratch_.phase = text.empty() ? '\0' : text[0];
+      // A phase of several letters is none that we know.
+      scratch_.phase = text.empty() ? '\0' : text.size() > 1 ? '?' : text[0];
       if (text.size() != 1) {
         scratch_.phase_text = value.s;
         is_regular_ = false;
@@ -418,6 +419,8 @@ const char* EventParser::ParseMembers(const char* p, bool in_args) {
       p = ParseField(id, key_place, in_args ? ArgPlace::kArgs : ArgPlace::kEvent, p);
     }
     if (p == nullptr) return nullptr;
+    if (scratch_.fields.size() > kMaxMembers)
+      return Fail(key_place, absl::StrCat("at most ", kMaxMembers, " members in an event"));
     p = json::SkipBlanks(p, end_);
     if (p < end_ && *p == ',') {
       const char* const comma = p;

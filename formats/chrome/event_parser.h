@@ -43,6 +43,9 @@ class NestedValues {
   std::string canonical_;
 };
 
+// Members of an event, those of its args included.
+inline constexpr size_t kMaxMembers = size_t{1} << 19;
+
 class EventParser : public json::DamageSink {
  public:
   explicit EventParser(EventAssembler* assembler) : assembler_(assembler) {}

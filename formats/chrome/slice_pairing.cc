@@ -55,10 +55,19 @@ void CopyRow(const EventBatch& from, size_t row, EventBatch* to, std::deque<Even
   (void)to->AppendFrom(from, row);
 }
 
-// Adds the arguments of the E in `row` of `batch` to the only row of `to`.
+// Gives the only row of `to` the category of the E if it has none. True if both have one and they differ.
+bool MergeCategory(const EventBatch& batch, size_t row, EventBatch* to) {
+  if (batch.category[row] == kNoCategory) return false;
+  if (to->category[0] != kNoCategory) return to->CategoryOf(0) != batch.CategoryOf(row);
+  (void)to->InternCategory(to->strings.Intern(batch.CategoryOf(row)), &to->category[0]);
+  return false;
+}
+
+// Adds the category (if it is another one) and the arguments of the E in `row` of `batch` to the only row of `to`.
 void MergeArgs(const EventBatch& batch, size_t row, EventBatch* to, ImportReport* report) {
   const ArgShape& end_shape = batch.args.shape(batch.shape[row]);
-  if (end_shape.fields.empty()) return;
+  const bool has_other_category = MergeCategory(batch, row, to);
+  if (end_shape.fields.empty() && !has_other_category) return;
   // Rebuild the row's shape with the E's fields.
   const ArgShape& begin_shape = to->args.shape(to->shape[0]);
   std::vector<ArgField> fields = begin_shape.fields;
@@ -91,6 +100,13 @@ void MergeArgs(const EventBatch& batch, size_t row, EventBatch* to, ImportReport
       place_of[key_of(field)] = fields.size();
       fields.push_back(field);
       values.push_back(value);
+    }
+  }
+  if (has_other_category) {
+    const ArgField field{to->strings.Intern("end cat"), ArgType::kString, ArgPlace::kEvent};
+    if (find(field) == fields.size()) {
+      fields.push_back(field);
+      values.push_back(ArgValue::String(to->strings.Intern(batch.CategoryOf(row))));
     }
   }
   ShapeId shape;
@@ -159,10 +175,10 @@ void SlicePairing::End(const EventBatch& batch, size_t row, EventBatch* to, std:
   merged_.Clear();
   (void)merged_.AppendFrom(segments_[begin.segment], begin.row);  // it fitted before
   merged_.kind[0] = EventKind::kSlice;
-  // Wraps around where both times are absurd.
-  merged_.dur_ns[0] =
-      static_cast<int64_t>(static_cast<uint64_t>(batch.ts_ns[row]) - static_cast<uint64_t>(merged_.ts_ns[0]));
-  if (merged_.dur_ns[0] == kUnfinished) {
+  if (__builtin_sub_overflow(batch.ts_ns[row], merged_.ts_ns[0], &merged_.dur_ns[0])) {
+    merged_.dur_ns[0] = kUnfinished;
+    report->Note("duration_out_of_range_counts_as_unfinished", ImportReport::kNoOffset, Describe(batch, row));
+  } else if (merged_.dur_ns[0] == kUnfinished) {
     report->Note("slice_of_minus_1_ns_counts_as_unfinished", ImportReport::kNoOffset);
   }
   MergeArgs(batch, row, &merged_, report);

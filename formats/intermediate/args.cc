@@ -35,6 +35,7 @@ bool ArgTable::InternShape(absl::Span<const ArgField> fields, bool has_args_obje
   shape.has_args_object = has_args_object;
   shape.columns.reserve(fields.size());
   for (const ArgField& f : fields) shape.columns.emplace_back(f.type);
+  field_count_ += shape.fields.size();
   shapes_.push_back(std::move(shape));
   *id = ShapeId{static_cast<uint16_t>(shapes_.size() - 1)};
   index_[slot] = {hash, static_cast<uint32_t>(shapes_.size())};
@@ -43,6 +44,8 @@ bool ArgTable::InternShape(absl::Span<const ArgField> fields, bool has_args_obje
 }
 
 void ArgTable::RebuildIndex() {
+  field_count_ = 0;
+  for (const ArgShape& shape : shapes_) field_count_ += shape.fields.size();
   size_t slots = 64;
   while (slots < shapes_.size() * 4) slots *= 2;
   index_.assign(slots, {0, 0});
@@ -56,6 +59,7 @@ void ArgTable::RebuildIndex() {
 
 void ArgTable::Clear() {
   shapes_.clear();
+  field_count_ = 0;
   index_.assign(64, {0, 0});
   ShapeId none;
   (void)InternShape({}, false, &none);

@@ -204,6 +204,8 @@ class ArgTable {
 
   const ArgShape& shape(ShapeId id) const { return shapes_[Index(id)]; }
   const std::vector<ArgShape>& shapes() const { return shapes_; }
+  // Of all shapes together.
+  size_t field_count() const { return field_count_; }
   std::vector<ArgShape>& mutable_shapes() { return shapes_; }  // for the chunk decoder, which fills columns in bulk
 
   // Call after the keys of shapes were changed in place.
@@ -214,6 +216,7 @@ class ArgTable {
 
  private:
   std::vector<ArgShape> shapes_;
+  size_t field_count_ = 0;
   std::vector<std::pair<uint32_t, uint32_t>> index_;  // open addressing: (hash, shape number + 1); 0 = empty
 };
 

@@ -20,7 +20,14 @@ void ImportReport::Add(Severity severity, absl::string_view reason, uint64_t off
   e.severity = severity;
   e.count = count;
   if (offset != kNoOffset) e.first_offsets.push_back(offset);
-  e.detail = std::string(detail);
+  // Details quote the input; a report has one entry a line.
+  for (const char c : detail) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      absl::StrAppend(&e.detail, "\\x", absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
+    } else {
+      e.detail += c;
+    }
+  }
   entries_.push_back(std::move(e));
 }
 

@@ -24,13 +24,21 @@ class KilnWriter::Impl {
   absl::Status Write(EventBatch* batch) {
     if (!status_.ok()) return status_;
     if (batch->empty()) return absl::OkStatus();
-    if (group_rows_ + batch->rows() > EventBatch::kMaxRows) EncodeGroup();
+    // Few rows can still be much: long texts, or a shape of its own for each row.
+    const size_t text_bytes = batch->strings.bytes().size();
+    const size_t fields = batch->args.field_count();
+    if (group_rows_ + batch->rows() > EventBatch::kMaxRows || group_text_bytes_ + text_bytes > kEnoughTextBytes ||
+        group_fields_ + fields > kEnoughFields) {
+      EncodeGroup();
+    }
     group_rows_ += batch->rows();
+    group_text_bytes_ += text_bytes;
+    group_fields_ += fields;
     if (free_batches_.empty()) free_batches_.emplace_back();
     group_.push_back(std::move(free_batches_.back()));
     free_batches_.pop_back();
     std::swap(group_.back(), *batch);
-    if (group_rows_ >= options_.min_chunk_rows) EncodeGroup();
+    if (group_rows_ >= options_.min_chunk_rows || group_text_bytes_ >= kEnoughTextBytes) EncodeGroup();
     return status_;
   }
 
@@ -57,6 +65,10 @@ class KilnWriter::Impl {
   }
 
  private:
+  // Batches are not joined beyond these.
+  static constexpr size_t kEnoughTextBytes = size_t{4} << 20;
+  static constexpr size_t kEnoughFields = size_t{1} << 18;
+
   // Batches that become a chunk, or several if they can't be joined.
   struct Pending {
     explicit Pending(const EncodeOptions& options) : encoder(options) {}
@@ -93,7 +105,7 @@ class KilnWriter::Impl {
       free_.pop_back();
     }
     pending->batches.swap(group_);
-    group_rows_ = 0;
+    group_rows_ = group_text_bytes_ = group_fields_ = 0;
     Pending* p = pending.get();
     pending_.push_back(std::move(pending));
     tasks_.Push([p] { p->Encode(); });
@@ -146,6 +158,8 @@ class KilnWriter::Impl {
   Footer footer_;
   std::vector<EventBatch> group_;  // not yet enough for a chunk
   size_t group_rows_ = 0;
+  size_t group_text_bytes_ = 0;
+  size_t group_fields_ = 0;
   std::vector<EventBatch> free_batches_;
   std::vector<std::unique_ptr<Pending>> free_;
   std::deque<std::unique_ptr<Pending>> pending_;  // those of tasks_, in the same order
