@@ -14,8 +14,9 @@ struct CapabilityName {
   absl::string_view name;
 };
 constexpr CapabilityName kCapabilityNames[] = {
-    {kSlices, "slices"}, {kInstants, "instants"}, {kCounters, "counters"},      {kFlows, "links"},
-    {kArgs, "args"},     {kMetadata, "metadata"}, {kEveryEvent, "every event"}, {kFileOrder, "file order"},
+    {kSlices, "slices"},   {kInstants, "instants"}, {kCounters, "counters"},      {kFlows, "links"},
+    {kArgs, "args"},       {kMetadata, "metadata"}, {kEveryEvent, "every event"}, {kFileOrder, "file order"},
+    {kProfile, "profile"},
 };
 
 std::string CapabilityText(uint32_t capabilities) {

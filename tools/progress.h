@@ -70,7 +70,10 @@ class ProgressSource final : public TraceSource {
   }
   bool can_rewind() const override { return source_.can_rewind(); }
   const TraceInfo& info() const override { return source_.info(); }
+  const Profile* profile() const override { return source_.profile(); }
   Progress progress() const override { return source_.progress(); }
+  // Rows given out since the start or the last Rewind.
+  uint64_t event_count() const { return event_count_; }
 
  private:
   const std::unique_ptr<TraceSource> owned_;

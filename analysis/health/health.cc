@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "analysis/health/interval_check.h"
+#include "formats/intermediate/category_roles.h"
 #include "formats/intermediate/field_catalog.h"
 #include "formats/intermediate/string_pool.h"
 
@@ -23,46 +24,6 @@ constexpr int64_t kJitter = kUs;
 constexpr int64_t kZeroStampDistance = 60 * kSecond;
 constexpr int64_t kSmallestStepBack = 1'000'000;
 constexpr size_t kMaxNameBytes = 200;
-
-// What a category stands for, as far as health goes. Sources: Kineto's ActivityType names, and the older spellings.
-enum class Role : uint8_t { kHost, kHostCall, kDeviceWork, kDeviceOther, kBookkeeping };
-
-Role RoleOf(absl::string_view category) {
-  struct Entry {
-    absl::string_view category;
-    Role role;
-  };
-  static constexpr Entry kRoles[] = {
-      {"kernel", Role::kDeviceWork},
-      {"Kernel", Role::kDeviceWork},
-      {"concurrent_kernel", Role::kDeviceWork},
-      {"gpu_memcpy", Role::kDeviceWork},
-      {"gpu_memset", Role::kDeviceWork},
-      {"Memcpy", Role::kDeviceWork},
-      {"Memset", Role::kDeviceWork},
-      {"gpu_user_annotation", Role::kDeviceOther},
-      {"cuda_sync", Role::kDeviceOther},
-      {"cuda_event", Role::kDeviceOther},
-      {"mtia_ccp_events", Role::kDeviceOther},
-      {"collective_comm", Role::kDeviceOther},
-      {"cuda_profiler_range", Role::kDeviceOther},
-      {"cuda_runtime", Role::kHostCall},
-      {"cuda_driver", Role::kHostCall},
-      {"Runtime", Role::kHostCall},
-      {"xpu_runtime", Role::kHostCall},
-      {"xpu_driver", Role::kHostCall},
-      {"mtia_runtime", Role::kHostCall},
-      {"privateuse1_runtime", Role::kHostCall},
-      {"privateuse1_driver", Role::kHostCall},
-      {"glow_runtime", Role::kHostCall},
-      {"Trace", Role::kBookkeeping},
-      {"overhead", Role::kBookkeeping},
-  };
-  for (const Entry& entry : kRoles) {
-    if (entry.category == category) return entry.role;
-  }
-  return Role::kHost;
-}
 
 bool Contains(absl::string_view text, absl::string_view part) { return text.find(part) != absl::string_view::npos; }
 
@@ -185,8 +146,8 @@ struct HealthAnalyzer::State {
     return place;
   }
 
-  void AddSlice(const EventRow& row, Role role, uint32_t category, uint32_t ordinal, uint32_t track, uint32_t name,
-                int64_t external_id);
+  void AddSlice(const EventRow& row, CategoryRole role, uint32_t category, uint32_t ordinal, uint32_t track,
+                uint32_t name, int64_t external_id);
   void AddFlow(const EventBatch& batch, size_t i, const EventRow& row, uint32_t ordinal, uint32_t name);
 
   void CheckReport(const TraceInfo& info);
@@ -304,10 +265,10 @@ std::string FlowId(const EventBatch& batch, size_t row) {
 
 }  // namespace
 
-void HealthAnalyzer::State::AddSlice(const EventRow& row, Role role, uint32_t category, uint32_t ordinal,
+void HealthAnalyzer::State::AddSlice(const EventRow& row, CategoryRole role, uint32_t category, uint32_t ordinal,
                                      uint32_t track, uint32_t name, int64_t external_id) {
   ++slice_count;
-  if (role == Role::kHost || role == Role::kHostCall) ++host_slice_count;
+  if (IsHostRole(role)) ++host_slice_count;
   auto place = [&] { return MakePlace(ordinal, row.ts_ns, name, track); };
   if (row.ts_ns == 0) {
     ++zero_count;
@@ -324,7 +285,7 @@ void HealthAnalyzer::State::AddSlice(const EventRow& row, Role role, uint32_t ca
     CountValue(Get("negative_timestamp", Severity::kWarning, "timestamps before the trace's zero point"), row.ts_ns,
                Unit::kNanoseconds, Worse::kSmaller, place());
   }
-  if (role == Role::kHostCall && row.correlation != 0) {
+  if (role == CategoryRole::kHostCall && row.correlation != 0) {
     calls.push_back({row.correlation, external_id, row.ts_ns, ordinal, name, track, IsLaunchName(NameView(name))});
   }
   if (row.dur_ns == kUnfinished) {
@@ -344,10 +305,10 @@ void HealthAnalyzer::State::AddSlice(const EventRow& row, Role role, uint32_t ca
 
   const Interval interval{row.ts_ns, row.dur_ns, ordinal, name};
   TrackState& t = tracks[track];
-  if (role == Role::kDeviceWork) {
+  if (role == CategoryRole::kDeviceWork) {
     t.device_work.push_back(interval);
     work.push_back({row.correlation, external_id, row.ts_ns, ordinal, name, track});
-  } else if (role == Role::kHost || role == Role::kHostCall) {
+  } else if (IsHostRole(role)) {
     t.host.push_back(interval);
     int64_t number;
     absl::string_view digits = NameView(name);
@@ -357,7 +318,7 @@ void HealthAnalyzer::State::AddSlice(const EventRow& row, Role role, uint32_t ca
   }
 
   // Host operators only: profilers hand in runtime calls and device work buffer by buffer, in no order.
-  if (role != Role::kHost) return;
+  if (!IsHostRole(role) || role == CategoryRole::kHostCall) return;
   OrderCheck& check = order[uint64_t{track} << 32 | category];
   // A row that lies wholly before its predecessor's start. (Files ordered by end have parents behind their children,
   // but such a parent does not end before its child starts.)
@@ -400,10 +361,10 @@ absl::Status HealthAnalyzer::Add(const EventBatch& batch) {
   if (s.row_count + batch.rows() > UINT32_MAX) {
     return absl::ResourceExhaustedError("the health check takes at most 4294967295 rows");
   }
-  std::vector<Role> roles;
+  std::vector<CategoryRole> roles;
   std::vector<uint32_t> categories;  // as ids of s.names
   for (StringId category : batch.categories()) {
-    roles.push_back(RoleOf(batch.Text(category)));
+    roles.push_back(RoleOfCategory(batch.Text(category)));
     categories.push_back(Index(s.names.Intern(Shortened(batch.Text(category)))));
   }
   std::vector<uint32_t> track_numbers;
@@ -432,8 +393,9 @@ absl::Status HealthAnalyzer::Add(const EventBatch& batch) {
     const uint32_t ordinal = static_cast<uint32_t>(s.row_count + i);
     if (row.kind == EventKind::kSlice) {
       const bool has_category = row.category != kNoCategory;
-      const Role role = has_category ? roles[Index(row.category)] : Role::kHost;
-      const bool is_joined = row.correlation != 0 && (role == Role::kHostCall || role == Role::kDeviceWork);
+      const CategoryRole role = has_category ? roles[Index(row.category)] : CategoryRole::kHostOther;
+      const bool is_joined =
+          row.correlation != 0 && (role == CategoryRole::kHostCall || role == CategoryRole::kDeviceWork);
       s.AddSlice(row, role, has_category ? categories[Index(row.category)] : UINT32_MAX, ordinal,
                  track_numbers[Index(row.track)], name, is_joined ? external_ids.Get(i) : 0);
     }

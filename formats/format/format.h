@@ -60,6 +60,16 @@ enum Capability : uint32_t {
   kMetadata = 1 << 5,    // top-level metadata
   kEveryEvent = 1 << 6,  // rows of any other kind as well
   kFileOrder = 1 << 7,   // rows come back in the order they were written
+  kProfile = 1 << 8,     // the profile section (TraceSource::profile)
+};
+
+// Where a format that makes several files of one trace puts them.
+class OutputDirectory {
+ public:
+  virtual ~OutputDirectory() = default;
+  // A new file; the caller closes the sink. `name` has at most 255 bytes and no "/". InvalidArgument if it was made
+  // before, else errors of the file system.
+  [[nodiscard]] virtual absl::StatusOr<std::unique_ptr<io::ByteSink>> Create(absl::string_view name) = 0;
 };
 
 struct Format {
@@ -83,6 +93,12 @@ struct Format {
   absl::Status (*write)(TraceSource& source, const ExportOptions& options, io::ByteSink& sink,
                         io::Executor& executor) = nullptr;
   bool needs_rewind = false;
+
+  // Whether these options ask for several files. Then write_directory is called instead of write. Both null for formats
+  // that always write one file. A file appears when it is whole; an error may leave those that were done.
+  bool (*writes_directory)(const ExportOptions& options) = nullptr;
+  absl::Status (*write_directory)(TraceSource& source, const ExportOptions& options, OutputDirectory& directory,
+                                  io::Executor& executor) = nullptr;
 };
 
 }  // namespace tracekiln

@@ -86,6 +86,7 @@ class SpooledSource final : public TraceSource {
   absl::Status Rewind() override { return reader_->Rewind(); }
   bool can_rewind() const override { return true; }
   const TraceInfo& info() const override { return info_; }
+  const Profile* profile() const override { return reader_->profile(); }
   Progress progress() const override { return reader_->progress(); }
 
  private:

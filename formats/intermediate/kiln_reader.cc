@@ -458,6 +458,7 @@ absl::Status KilnReader::Rewind() {
   return absl::OkStatus();
 }
 const TraceInfo& KilnReader::info() const { return impl_->info(); }
+const Profile* KilnReader::profile() const { return nullptr; }
 TraceSource::Progress KilnReader::progress() const { return impl_->progress(); }
 const std::vector<IndexEntry>& KilnReader::chunks() const { return impl_->chunks(); }
 const std::vector<size_t>& KilnReader::selected() const { return impl_->selected(); }

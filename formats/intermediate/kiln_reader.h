@@ -71,6 +71,7 @@ class KilnReader final : public TraceSource {
   absl::Status Rewind() override;
   bool can_rewind() const override { return true; }
   const TraceInfo& info() const override;
+  const Profile* profile() const override;
   Progress progress() const override;
 
   // All chunks of the file, in file order, and which of them are read (positions in chunks(), ascending).

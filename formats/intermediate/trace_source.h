@@ -24,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "formats/intermediate/event_batch.h"
 #include "formats/intermediate/import_report.h"
+#include "formats/intermediate/profile.h"
 
 namespace tracekiln {
 
@@ -68,6 +69,10 @@ class TraceSource {
   // A one-pass source knows its info only after the last batch (keys may stand behind the events); a rewindable one
   // always.
   virtual const TraceInfo& info() const = 0;
+
+  // The profile section, or null if the trace has none. A trace may have rows, a profile, or both. Known when info() is.
+  // Owned by the source; valid as long as it lives.
+  virtual const Profile* profile() const { return nullptr; }
 
   // For progress: bytes of input read so far and in all (compressed, as they lie on disk); total is 0 if unknown.
   // May be called from another thread.
