@@ -85,7 +85,7 @@ bool Profile::AddStats(FunctionId function, const CallStats& stats) {
   f.stats.Add(stats);
   if (f.is_row) return false;
   f.is_row = true;
-  ++row_count_;
+  rows_.push_back(function);
   return true;
 }
 
@@ -121,14 +121,15 @@ void Profile::Merge(const Profile& other) {
   here.reserve(other.functions_.size());
   for (const Function& f : other.functions_) {
     here.push_back(AddFunction(strings_here[Index(f.file)], f.line, strings_here[Index(f.name)]));
-    if (f.is_row) AddStats(here.back(), f.stats);
   }
+  for (const FunctionId row : other.rows_) AddStats(here[Index(row)], other.function(row).stats);
   for (const Edge& e : other.edges_) AddCallerStats(here[Index(e.caller)], here[Index(e.callee)], e.stats);
 }
 
 void Profile::Reserve(size_t function_count, size_t edge_count) {
   if (function_count > functions_.size()) {
     functions_.reserve(function_count);
+    rows_.reserve(function_count);
     function_index_.assign(SlotCount(function_count), 0);
     for (uint32_t i = 0; i < functions_.size(); ++i) {
       const Function& f = functions_[i];
@@ -144,6 +145,7 @@ void Profile::Reserve(size_t function_count, size_t edge_count) {
 
 size_t Profile::AllocatedBytes() const {
   return strings.AllocatedBytes() + functions_.capacity() * sizeof(Function) + edges_.capacity() * sizeof(Edge) +
+         rows_.capacity() * sizeof(FunctionId) +
          (function_index_.capacity() + edge_index_.capacity()) * sizeof(uint32_t);
 }
 

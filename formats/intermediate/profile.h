@@ -11,11 +11,12 @@
 //   profile.AddCallerStats(train, step, {4, 4, 8'000, 8'000});
 //
 // Functions are numbered in the order in which they were added; so are edges. A function is named by (file, line, name)
-// and exists once: adding it again gives the same id and its numbers add up, as `pstats.Stats.add` does.
-// Texts are UTF-8 in which lone surrogates may occur (Python's "surrogatepass"). Built-ins have the file "~" and the
-// line 0. Sums saturate at the limits of int64.
-// Memory: 56 bytes per function, 48 per edge, 4 to 16 more per each for the indexes, and each distinct text once.
-// Limits: 2^31 functions, 2^31 edges, and those of StringPool. Thread-safety: const access from several threads.
+// and exists once: adding it again gives the same id and its numbers add up, as `pstats.Stats.add` does. Where the
+// order of a file's rows matters (`pstats` prints ties in it), use rows(): a function that is named as a caller first
+// has a lower number than its row's place says. Texts are UTF-8 in which lone surrogates may occur (Python's
+// "surrogatepass"). Built-ins have the file "~" and the line 0. Sums saturate at the limits of int64. Memory: 60 bytes
+// per function, 48 per edge, 4 to 16 more per each for the indexes, and each distinct text once. Limits: 2^31
+// functions, 2^31 edges, and those of StringPool. Thread-safety: const access from several threads.
 #ifndef TRACEKILN_FORMATS_INTERMEDIATE_PROFILE_H_
 #define TRACEKILN_FORMATS_INTERMEDIATE_PROFILE_H_
 
@@ -92,12 +93,13 @@ class Profile {
   absl::string_view file(FunctionId id) const { return strings.Get(function(id).file); }
   absl::string_view name(FunctionId id) const { return strings.Get(function(id).name); }
   bool empty() const { return functions_.empty(); }
-  // Functions that are rows.
-  size_t row_count() const { return row_count_; }
+  // Functions that are rows, in the order in which they became such.
+  const std::vector<FunctionId>& rows() const { return rows_; }
+  size_t row_count() const { return rows_.size(); }
   // Sum over all rows; cumulative_ns is 0, since cumulative times don't add up.
   CallStats Total() const;
 
-  // Adds all of `other`: its new functions and edges come behind ours, in its order.
+  // Adds all of `other`: its new functions, rows and edges come behind ours, in its order.
   void Merge(const Profile& other);
 
   void Reserve(size_t function_count, size_t edge_count);
@@ -109,7 +111,7 @@ class Profile {
 
   std::vector<Function> functions_;
   std::vector<Edge> edges_;
-  size_t row_count_ = 0;
+  std::vector<FunctionId> rows_;
   std::vector<uint32_t> function_index_;  // open addressing: function number + 1
   std::vector<uint32_t> edge_index_;      // open addressing: edge number + 1
 };

@@ -29,6 +29,25 @@ TEST(ProfileTest, AFunctionExistsOnceAndItsNumbersAddUp) {
   EXPECT_EQ(Profile().FindFunction("a.py", 5, "f"), std::nullopt);
 }
 
+TEST(ProfileTest, RowsAreInTheOrderInWhichTheyBecameRows) {
+  Profile a;
+  const FunctionId caller = a.AddFunction("a.py", 1, "caller");
+  const FunctionId f = a.AddFunction("a.py", 2, "f");
+  const FunctionId g = a.AddFunction("a.py", 3, "g");
+  a.AddStats(g, {});
+  a.AddStats(caller, {});
+  a.AddStats(g, {});
+  EXPECT_EQ(a.rows(), (std::vector<FunctionId>{g, caller}));
+  Profile b;
+  b.AddStats(b.AddFunction("a.py", 2, "f"), {});
+  b.Merge(a);
+  ASSERT_EQ(b.rows().size(), 3u);
+  EXPECT_EQ(b.name(b.rows()[1]), "g");
+  EXPECT_EQ(b.name(b.rows()[2]), "caller");
+  a.Merge(b);
+  EXPECT_EQ(a.rows(), (std::vector<FunctionId>{g, caller, f}));
+}
+
 TEST(ProfileTest, EdgesAreDirected) {
   Profile profile;
   const FunctionId f = profile.AddFunction("a.py", 1, "f");
