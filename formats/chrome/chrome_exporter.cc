@@ -18,8 +18,8 @@
 #include "formats/chrome/event_writer.h"
 #include "formats/chrome/export_plan.h"
 #include "formats/chrome/row_filter.h"
+#include "formats/format/window_option.h"
 #include "formats/intermediate/field_catalog.h"
-#include "formats/intermediate/nanos.h"
 #include "formats/json/canonical.h"
 #include "formats/json/writer.h"
 
@@ -249,15 +249,6 @@ void WriteRank(json::Writer& w, const TraceInfo& info) {
   w.EndObject();
 }
 
-absl::StatusOr<std::optional<int64_t>> ParseBound(absl::string_view text) {
-  if (text.empty()) return std::optional<int64_t>();
-  const ParsedNanos parsed = ParseMicros(text);
-  if (parsed.error != NanosError::kNone) {
-    return absl::InvalidArgumentError(absl::StrCat("window: `", text, "` is no time in microseconds"));
-  }
-  return std::optional<int64_t>(parsed.ns);
-}
-
 absl::StatusOr<bool> ParseChoice(absl::string_view key, absl::string_view value, absl::string_view yes,
                                  absl::string_view no) {
   if (value == yes) return true;
@@ -296,19 +287,10 @@ absl::StatusOr<ExporterOptions> ParseExporterOptions(const FormatOptions& option
       if (!choice.ok()) return choice.status();
       parsed.has_args = *choice;
     } else if (key == "window") {
-      const size_t dots = text.find("..");
-      if (dots == absl::string_view::npos) {
-        return absl::InvalidArgumentError(absl::StrCat("window: expected START..END, got `", text, "`"));
-      }
-      const auto begin = ParseBound(text.substr(0, dots));
-      const auto end = ParseBound(text.substr(dots + 2));
-      if (!begin.ok()) return begin.status();
-      if (!end.ok()) return end.status();
-      if (begin->has_value() && end->has_value() && **begin > **end) {
-        return absl::InvalidArgumentError(absl::StrCat("window: `", text, "` ends before it begins"));
-      }
-      parsed.window_begin_ns = *begin;
-      parsed.window_end_ns = *end;
+      const absl::StatusOr<WindowOption> window = ParseWindowOption(text);
+      if (!window.ok()) return window.status();
+      parsed.window_begin_ns = window->begin_ns;
+      parsed.window_end_ns = window->end_ns;
     } else if (key == "categories") {
       parsed.categories = absl::StrSplit(text, ',', absl::SkipEmpty());
     } else if (key == "name") {

@@ -12,6 +12,7 @@
 #ifndef TRACEKILN_FORMATS_FORMAT_FORMAT_H_
 #define TRACEKILN_FORMATS_FORMAT_FORMAT_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -48,6 +49,8 @@ struct ImportOptions {
 
 struct ExportOptions {
   FormatOptions format;
+  // Takes remarks for the user, one sentence each, such as what could not be shown. May be null.
+  std::function<void(absl::string_view)> note = nullptr;
 };
 
 // What a format can carry, for the table of formats and for the conformance suite, which skips what is not carried.
