@@ -2,6 +2,7 @@
 
 #include "formats/chrome/chrome_format.h"
 #include "formats/kiln/kiln_format.h"
+#include "formats/pstats/pstats_format.h"
 
 namespace tracekiln {
 
@@ -9,6 +10,7 @@ absl::Span<const Format* const> AllFormats() {
   static const Format* const kFormats[] = {
       &KilnFormat(),
       &ChromeFormat(),
+      &PstatsFormat(),
   };
   return kFormats;
 }

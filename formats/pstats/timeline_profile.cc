@@ -181,7 +181,7 @@ absl::Status TimelineProfiler::Read(TraceSource& source) {
   }
   if (s.options.window_begin_ns.has_value()) s.window.begin_ns = *s.options.window_begin_ns;
   if (s.options.window_end_ns.has_value()) s.window.end_ns = *s.options.window_end_ns;
-  if (s.options.step.has_value()) {
+  if (s.options.step.has_value() && !empty()) {
     if (absl::Status status = s.ApplyStep(); !status.ok()) return status;
   }
   if (s.has_window()) {
@@ -203,6 +203,10 @@ void TimelineProfiler::State::AddThread(size_t index, CallTree* tree) const {
   if (options.has_root) tree->BeginRow(RowName(thread));
   tree->AddSlices(thread, slices, window);
   if (options.has_root) tree->EndRow();
+}
+
+bool TimelineProfiler::empty() const {
+  return state_->timeline.threads().empty() && state_->timeline.work_count() == 0;
 }
 
 Profile TimelineProfiler::Whole() const {

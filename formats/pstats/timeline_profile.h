@@ -88,7 +88,10 @@ class TimelineProfiler {
   // Reads the rest of `source`. InvalidArgument if the options name a pattern that is none or a step that is not there.
   [[nodiscard]] absl::Status Read(TraceSource& source);
 
-  // All threads in one profile. REQUIRES here and below: Read was OK.
+  // Whether the trace has no slice that could be in a profile. REQUIRES here and below: Read was OK.
+  bool empty() const;
+
+  // All threads in one profile.
   Profile Whole() const;
 
   using Use = std::function<absl::Status(NamedProfile profile)>;
