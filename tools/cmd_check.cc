@@ -1,4 +1,6 @@
-// tracekiln check: is a trace fit to be analysed, and what is odd about it. The findings are those of analysis/health.
+// tracekiln check: is a trace fit to be analysed, and what is odd about it; which viewers choke on a profile, and
+// --repair. The findings are those of analysis/health and analysis/profile_health.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,9 +9,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "analysis/health/health.h"
+#include "analysis/profile_health/profile_health.h"
 #include "formats/json/writer.h"
 #include "tools/commands.h"
 #include "tools/open_trace.h"
+#include "tools/profile_check.h"
 #include "tools/progress.h"
 #include "tools/report_json.h"
 #include "tools/text_table.h"
@@ -21,6 +25,7 @@ using health::DeviceHealth;
 using health::Finding;
 using health::HealthReport;
 using health::Place;
+using profile_health::ProfileHealth;
 
 std::string Plural(uint64_t count, absl::string_view word) {
   return absl::StrCat(count, " ", word, count == 1 ? "" : "s");
@@ -111,12 +116,15 @@ void WritePlace(const Place& place, json::Writer* w) {
   w->EndObject();
 }
 
-void WriteJson(absl::string_view name, const TraceInfo& info, const HealthReport& report, std::string* out) {
-  json::Writer w(out);
-  w.BeginObject();
-  w.Key("file"), w.String(name);
-  w.Key("warnings"), w.Uint(report.warning_count());
-  w.Key("notes"), w.Uint(report.findings.size() - report.warning_count());
+// What `check` found in one input. `profile` may be null, and `has_timeline` false, but not both.
+struct Findings {
+  const HealthReport& timeline;
+  bool has_timeline;
+  const Profile* profile;
+  const ProfileHealth& profile_health;
+};
+
+void WriteTimeline(const HealthReport& report, json::Writer& w) {
   w.Key("events"), w.Uint(report.row_count);
   w.Key("slices"), w.Uint(report.slice_count);
   w.Key("steps"), w.Uint(report.step_count);
@@ -178,6 +186,29 @@ void WriteJson(absl::string_view name, const TraceInfo& info, const HealthReport
     w.EndObject();
   }
   w.EndArray();
+}
+
+void WriteJson(absl::string_view name, const TraceInfo& info, const Findings& found, std::string* out) {
+  uint64_t warnings = 0;
+  uint64_t all = 0;
+  if (found.has_timeline) {
+    warnings += found.timeline.warning_count();
+    all += found.timeline.findings.size();
+  }
+  if (found.profile != nullptr) {
+    warnings += found.profile_health.warning_count();
+    all += found.profile_health.findings.size();
+  }
+  json::Writer w(out);
+  w.BeginObject();
+  w.Key("file"), w.String(name);
+  w.Key("warnings"), w.Uint(warnings);
+  w.Key("notes"), w.Uint(all - warnings);
+  if (found.has_timeline) WriteTimeline(found.timeline, w);
+  if (found.profile != nullptr) {
+    w.Key("profile");
+    WriteProfileHealth(*found.profile, found.profile_health, &w);
+  }
   w.Key("report");
   WriteReport(info.report, &w);
   w.EndObject();
@@ -191,15 +222,38 @@ int RunOne(const std::string& path, const ParsedFlags& flags, CommandContext& co
   const absl::StatusOr<HealthReport> report = health::AnalyzeHealth(source);
   meter.Finish();
   if (!report.ok()) return context.Fail(report.status());
+  const TraceInfo& info = source.info();
+  const Profile* const profile = source.profile();
+  ProfileHealth profile_health;
+  if (profile != nullptr) {
+    const bool is_profile_file = trace->format->name == "pstats" && trace->container == io::Container::kPlain;
+    profile_health = profile_health::AnalyzeProfile(*profile, info.report, is_profile_file ? FileHead(path) : "");
+  }
+  const Findings found{*report, report->row_count > 0 || profile == nullptr, profile, profile_health};
   std::string out;
   if (is_json) {
-    WriteJson(path, source.info(), *report, &out);
+    WriteJson(path, info, found, &out);
     out += '\n';
   } else {
-    out = ReportText(path, source.info(), *report);
+    if (found.has_timeline) out += ReportText(path, info, *report);
+    if (profile != nullptr) out += ProfileHealthText(path, *profile, info.report, profile_health);
+  }
+  int status = info.report.salvaged ? kDoneWithLosses : kDone;
+  if (flags.Has("repair")) {
+    if (profile == nullptr) {
+      return context.Fail(absl::InvalidArgumentError(
+          absl::StrCat(path, ": a ", trace->format->name, " trace without a profile, so there is nothing to repair")));
+    }
+    std::string repair_text;
+    status = std::max(status, RepairToFile(*profile, flags, context, &repair_text));
+    if (is_json) {
+      context.Warn(repair_text);
+    } else {
+      out += repair_text;
+    }
   }
   context.out.Write(out);
-  return source.info().report.salvaged ? kDoneWithLosses : kDone;
+  return status;
 }
 
 int Run(const ParsedFlags& flags, CommandContext& context) {
@@ -210,6 +264,7 @@ int Run(const ParsedFlags& flags, CommandContext& context) {
     return context.Misused("which trace? give at least one file, or - for standard input");
   const std::string how = flags.Get("format").value_or("text");
   if (how != "text" && how != "json") return context.Misused("--format is text or json");
+  if (const absl::Status status = CheckRepairFlags(flags); !status.ok()) return context.Misused(status.message());
   std::vector<int> codes;
   for (const std::string& path : flags.positional()) codes.push_back(RunOne(path, flags, context, how == "json"));
   return CombinedStatus(codes);
@@ -222,16 +277,28 @@ const Command& CheckCommand() {
     auto* c = new Command{
         "check",
         "IN…",
-        "a health report: damage, impossible times, nesting, orphan kernels, clocks, steps",
+        "a health report: damage, impossible times, nesting, orphan kernels, clocks, steps; which viewers open a .prof",
         "Prints warnings and notes with counts, the worst value and the first three places. Exit status 0 also with\n"
         "warnings; 1 if the trace can't be read; 3 after --salvage. Places are rows as `tracekiln cat` counts them,\n"
-        "times are microseconds from the trace's base. With --format json: one line per input.",
+        "times are microseconds from the trace's base. With --format json: one line per input.\n"
+        "\n"
+        "Of a profile (.prof) it says with which of pstats, SnakeViz, tuna, gprof2dot, flameprof and pyprof2calltree "
+        "it\n"
+        "fails and why (warnings), and what a chart will hide (notes). --repair writes a copy that all of them open, "
+        "with\n"
+        "the smallest changes that do, and says which.",
         "  tracekiln check rank0.json.gz\n"
         "  tracekiln check --format json *.json.gz > health.jsonl\n"
-        "  tracekiln check --salvage truncated.json",
+        "  tracekiln check --salvage truncated.json\n"
+        "  tracekiln check run.prof --repair -o repaired.prof",
         ReadFlags(),
         Run};
     c->flags.push_back({"format", 'f', "text|json", "how to print it"});
+    c->flags.push_back({"repair", 0, "", "write a copy of a profile that every viewer opens"});
+    c->flags.push_back({"output", 'o', "FILE.prof", "where to; never the input"});
+    c->flags.push_back(
+        {"max-depth", 0, "N", "at most so many functions below each other; default: as many as viewers bear"});
+    c->flags.push_back({"root", 0, "RE2", "keep what this function (file:line(name)) calls, and nothing above it"});
     return c;
   }();
   return *command;
