@@ -75,7 +75,9 @@ std::string DescribeContent(absl::string_view head) {
   for (const Magic& magic : kMagics) {
     if (absl::StartsWith(head, magic.bytes)) return std::string(magic.what);
   }
-  if (head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return "a Python pickle";
+  if (head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) {
+    return "a pickle, not marshal data (of line_profiler, or a memory snapshot?)";
+  }
   if (head.size() >= 2 && (head[0] == '\0' || head[1] == '\0') && (head[0] != head[1])) {
     return "UTF-16 text without a byte order mark (save it as UTF-8)";
   }

@@ -54,7 +54,7 @@ TEST(DescribeContent, Table) {
       {std::string("\0\5\x16\7\0\2\0\0Mac OS X", 16), "a resource fork"},
       {std::string("\x1f\x8b\x08", 3), "gzip"},
       {"PK\x03\x04", "a zip archive"},
-      {"\x80\x04\x95", "a Python pickle"},
+      {"\x80\x04\x95", "a pickle, not marshal data"},
       {"\n <!DOCTYPE HTML>", "an HTML page"},
       {std::string("SQLite format 3\0abc", 19), "an SQLite database"},
       {"{\"nodes\": []}", "JSON that is no trace"},

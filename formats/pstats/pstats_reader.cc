@@ -227,9 +227,9 @@ class Reader {
 
  private:
   struct Head {
-    uint8_t code;
-    bool is_flagged;
-    uint64_t offset;
+    uint8_t code = 0;
+    bool is_flagged = false;
+    uint64_t offset = 0;
   };
 
   enum class Kind : uint8_t {
@@ -281,9 +281,11 @@ class Reader {
     return false;
   }
   bool Expected(const char* what, uint64_t offset, absl::string_view got) {
-    return Fail(
-        absl::InvalidArgumentError(absl::StrCat(source_.name(), ":", offset, ": expected ", what, ", got ", got,
-                                                report_.seen == 0 ? "; this is not a statistics dictionary" : "")));
+    // What fails at its first function is hardly a damaged profile.
+    const absl::string_view verdict =
+        report_.seen == 0 && what != kStatistics ? "; this is not a statistics dictionary" : "";
+    return Fail(absl::InvalidArgumentError(
+        absl::StrCat(source_.name(), ":", offset, ": expected ", what, ", got ", got, verdict)));
   }
   bool Expected(const char* what, const Head& head) { return Expected(what, head.offset, DescribeCode(head.code)); }
   bool Truncated(const char* what) {
@@ -308,6 +310,7 @@ class Reader {
 
   template <typename T>
   bool ReadFixed(const char* expected, T* value) {
+    *value = 0;
     if (!input_.Ensure(sizeof(T))) return Truncated(expected);
     *value = input_.Take<T>();
     return true;
