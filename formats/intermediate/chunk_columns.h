@@ -8,7 +8,8 @@
 
 namespace tracekiln::kiln {
 
-// Column.id. Those below 64 are in the core part, those from 64 on in the args part.
+// Column.id. Of timelines, those below 64 are in the core part, those from 64 on in the args part. Profiles have one
+// part, with kStringSizes, kStringBytes and those from 128 on.
 enum class ColumnId : uint32_t {
   kStringSizes = 1,  // int64 per string; the number of strings is in `field`
   kStringBytes = 2,  // table: the strings, back to back
@@ -30,7 +31,22 @@ enum class ColumnId : uint32_t {
   kArgInt = 68,     // int64, of one field of one shape, in row order
   kArgCode = 69,    // codes: string id, or 0 and 1 of a boolean
   kArgDouble = 70,  // codes into kArgDoubleTable of the same shape and field
-  kArgDoubleTable = 71,  // table: distinct doubles, 8 bytes each
+  kArgDoubleTable = 71,       // table: distinct doubles, 8 bytes each
+  kProfileCounts = 128,       // table: functions and edges of the profile, functions of the chunk (varints)
+  kFunctionFile = 129,        // codes: 0 the next string that no function before used, else string id + 1
+  kFunctionName = 130,        // codes: the same
+  kFunctionLine = 131,        // int64
+  kFunctionRow = 132,         // int64: 0 no row, else the function's place among the rows + 1
+  kFunctionCalls = 133,       // int64, this and the next three: the numbers of a function
+  kFunctionRecursions = 134,  // calls - primitive calls
+  kFunctionOwn = 135,
+  kFunctionBelow = 136,  // cumulative - own
+  kEdgeCallee = 137,     // int64: function id
+  kEdgeCaller = 138,     // int64: function id
+  kEdgeCalls = 139,      // int64, this and the next three: what is left of the callee's number behind this edge
+  kEdgeRecursions = 140,
+  kEdgeOwn = 141,
+  kEdgeBelow = 142,
 };
 
 // Column.predictor. An int64 v with prediction p becomes ZigZag(v - p) (kNone: v - base, unsigned); a code c becomes 0

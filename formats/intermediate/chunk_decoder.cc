@@ -1,7 +1,5 @@
 // The reverse of chunk_encoder.cc, on bytes that nobody vouches for: checksums first, then every length, count and id
 // is checked before it is used.
-#include <zstd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -11,264 +9,29 @@
 #include "absl/strings/str_cat.h"
 #include "formats/intermediate/chunk_codec.h"
 #include "formats/intermediate/chunk_columns.h"
+#include "formats/intermediate/part_codec.h"
 #include "formats/intermediate/wire.h"
 #include "formats/io/crc32c.h"
 
 namespace tracekiln::kiln {
-namespace {
 
-constexpr size_t kMaxColumns = 2 * kMaxArgFields + 64;
-
-struct Column {
-  uint32_t id = 0;
-  uint32_t shape = 0;
-  uint32_t field = 0;
-  uint32_t predictor = 0;
-  uint32_t width = 0;
-  int64_t base = 0;
-  absl::string_view data;
-};
-
-bool ParseColumn(absl::string_view message, Column* column) {
-  WireReader r(message);
-  uint64_t numbers[5] = {};
-  while (r.NextField()) {
-    const uint32_t field = r.field();
-    if (field <= 5) {
-      numbers[field - 1] = r.Varint();
-      if (numbers[field - 1] > 0xffffffffu) return false;
-    } else if (field == 6) {
-      column->base = r.Signed();
-    } else if (field == 7) {
-      column->data = r.Bytes();
-    } else {
-      r.Skip();
-    }
-  }
-  column->id = static_cast<uint32_t>(numbers[0]);
-  column->shape = static_cast<uint32_t>(numbers[1]);
-  column->field = static_cast<uint32_t>(numbers[2]);
-  column->predictor = static_cast<uint32_t>(numbers[3]);
-  column->width = static_cast<uint32_t>(numbers[4]);
-  return r.ok() && column->id != 0 && column->width <= 8;
-}
-
-template <int kWidth, typename T>
-void JoinPlanes(const uint8_t* planes, size_t n, T* out) {
-  for (size_t i = 0; i < n; ++i) {
-    T v = planes[i];
-    for (int p = 1; p < kWidth; ++p) v |= static_cast<T>(planes[p * n + i]) << (8 * p);
-    out[i] = v;
-  }
-}
-
-// out[0, n) = the residuals. REQUIRES: data has width * n bytes; width <= sizeof(T).
-template <typename T>
-void Join(const Column& column, size_t n, T* out) {
-  const uint8_t* planes = reinterpret_cast<const uint8_t*>(column.data.data());
-  switch (column.width) {
-    case 0: std::fill(out, out + n, T{0}); break;
-    case 1: JoinPlanes<1>(planes, n, out); break;
-    case 2: JoinPlanes<2>(planes, n, out); break;
-    case 3: JoinPlanes<3>(planes, n, out); break;
-    case 4: JoinPlanes<4>(planes, n, out); break;
-    default:
-      if constexpr (sizeof(T) == 8) {
-        switch (column.width) {
-          case 5: JoinPlanes<5>(planes, n, out); break;
-          case 6: JoinPlanes<6>(planes, n, out); break;
-          case 7: JoinPlanes<7>(planes, n, out); break;
-          default: JoinPlanes<8>(planes, n, out); break;
-        }
-      }
-  }
-}
-
-inline int64_t Add(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-
-}  // namespace
+static_assert(kMaxColumns >= 2 * kMaxArgFields + 64);
 
 class ChunkDecoder::Impl {
  public:
-  Impl() : zstd_(ZSTD_createDCtx()) {}
-  ~Impl() { ZSTD_freeDCtx(zstd_); }
-
   absl::Status Decode(const ChunkHeader& header, absl::string_view bytes, ColumnSelection selection,
                       absl::string_view name, uint64_t offset, EventBatch* batch);
 
  private:
   // These return nullptr, or what is wrong.
-  const char* LoadPart(const PartInfo& part, absl::string_view bytes, std::string* raw, std::vector<Column>* columns);
   const char* DecodeCore(const ChunkHeader& header, EventBatch* batch);
   const char* DecodeArgs(const ChunkHeader& header, EventBatch* batch);
-  const char* DecodeStrings(const std::vector<Column>& columns, ColumnId sizes, ColumnId bytes, std::string* text,
-                            std::vector<uint32_t>* ends);
-  // out[0, context.rows) = the codes of a column, all below `limit`.
-  const char* DecodeCodes(const Column* column, const ColumnContext& context, uint64_t limit, uint32_t* out);
-  const char* DecodeInts(const Column* column, const ColumnContext& context, int64_t* out);
 
-  static const Column* Find(const std::vector<Column>& columns, ColumnId id) {
-    for (const Column& column : columns) {
-      if (column.id == static_cast<uint32_t>(id)) return &column;
-    }
-    return nullptr;
-  }
-
-  ZSTD_DCtx* zstd_;
-  std::string core_raw_, args_raw_;
-  std::vector<Column> core_columns_, args_columns_;
-  std::vector<uint32_t> codes_, names_, tracks_, local_names_, local_tracks_, last_codes_;
+  PartDecoder core_, args_;
+  std::vector<uint32_t> codes_, names_, tracks_, local_names_, local_tracks_;
   std::vector<uint32_t> order_, shape_start_, fill_;
-  std::vector<int64_t> ints_, last_ints_, correlations_;
-  std::vector<uint64_t> residuals_;
+  std::vector<int64_t> ints_, correlations_;
 };
-
-const char* ChunkDecoder::Impl::LoadPart(const PartInfo& part, absl::string_view bytes, std::string* raw,
-                                         std::vector<Column>* columns) {
-  if (ZSTD_getFrameContentSize(bytes.data(), bytes.size()) != part.raw_bytes) return "a part's size is not the stated";
-  if (raw->capacity() < part.raw_bytes) {
-    *raw = std::string();
-    raw->reserve(part.raw_bytes);
-  }
-  raw->resize(part.raw_bytes);
-  if (ZSTD_decompressDCtx(zstd_, raw->data(), raw->size(), bytes.data(), bytes.size()) != part.raw_bytes) {
-    return "a part is no valid zstd frame";
-  }
-  columns->clear();
-  WireReader r(absl::string_view(raw->data(), raw->size()));
-  while (r.NextField()) {
-    if (r.field() != 1) {
-      r.Skip();
-      continue;
-    }
-    if (columns->size() >= kMaxColumns) return "too many columns";
-    if (!ParseColumn(r.Bytes(), &columns->emplace_back())) return "malformed column";
-  }
-  return r.ok() ? nullptr : "malformed columns";
-}
-
-const char* ChunkDecoder::Impl::DecodeCodes(const Column* column, const ColumnContext& context, uint64_t limit,
-                                            uint32_t* out) {
-  const size_t n = context.rows;
-  if (column == nullptr) return "a column is missing";
-  if (column->width > 4 || column->data.size() != column->width * n) return "a column's size does not fit its rows";
-  if (n == 0) return nullptr;
-  if (column->predictor != 0 && (column->base < 0 || static_cast<uint64_t>(column->base) >= limit)) {
-    return "a column's base is out of range";
-  }
-  const uint32_t base = static_cast<uint32_t>(column->base);
-  const Predictor predictor = static_cast<Predictor>(column->predictor);
-  if (column->width == 0 && predictor != Predictor::kNone) {
-    std::fill(out, out + n, base);
-    return nullptr;
-  }
-  Join(*column, n, out);
-  switch (predictor) {
-    case Predictor::kNone: break;
-    case Predictor::kPrevious: {
-      uint32_t previous = base;
-      for (size_t i = 0; i < n; ++i) out[i] = previous = out[i] == 0 ? previous : out[i] - 1;
-      break;
-    }
-    case Predictor::kSameName:
-    case Predictor::kSameTrack: {
-      const bool by_name = predictor == Predictor::kSameName;
-      const uint32_t* key = by_name ? context.name : context.track;
-      if (key == nullptr) return "a column's predictor is not possible";
-      last_codes_.assign(by_name ? context.name_count : context.track_count, base);
-      for (size_t i = 0; i < n; ++i) {
-        uint32_t& slot = last_codes_[key[i]];
-        if (out[i] != 0) slot = out[i] - 1;
-        out[i] = slot;
-      }
-      break;
-    }
-    default: return "a column has an unknown predictor";
-  }
-  uint32_t max = 0;
-  for (size_t i = 0; i < n; ++i) max = std::max(max, out[i]);
-  return max < limit ? nullptr : "a column names an entry that its table does not have";
-}
-
-const char* ChunkDecoder::Impl::DecodeInts(const Column* column, const ColumnContext& context, int64_t* out) {
-  const size_t n = context.rows;
-  if (column == nullptr) return "a column is missing";
-  if (column->data.size() != column->width * n) return "a column's size does not fit its rows";
-  const int64_t base = column->base;
-  const Predictor predictor = static_cast<Predictor>(column->predictor);
-  if (predictor == Predictor::kCorrelation) {
-    if (context.correlation == nullptr || column->width != 0) return "a column's predictor is not possible";
-    std::copy(context.correlation, context.correlation + n, out);
-    return nullptr;
-  }
-  if (column->width == 0) {
-    std::fill(out, out + n, base);
-    return predictor <= Predictor::kSameTrack ? nullptr : "a column has an unknown predictor";
-  }
-  residuals_.resize(n);
-  Join(*column, n, residuals_.data());
-  switch (predictor) {
-    case Predictor::kNone:
-      for (size_t i = 0; i < n; ++i) out[i] = static_cast<int64_t>(residuals_[i] + static_cast<uint64_t>(base));
-      return nullptr;
-    case Predictor::kPrevious: {
-      int64_t previous = base;
-      for (size_t i = 0; i < n; ++i) out[i] = previous = Add(previous, UnZigZag(residuals_[i]));
-      return nullptr;
-    }
-    case Predictor::kPreviousNonZero: {
-      int64_t previous = base;
-      for (size_t i = 0; i < n; ++i) {
-        if (residuals_[i] == 0) {
-          out[i] = 0;
-        } else {
-          out[i] = previous = Add(previous, UnZigZag(residuals_[i] - 1));
-        }
-      }
-      return nullptr;
-    }
-    case Predictor::kSameName:
-    case Predictor::kSameTrack: {
-      const bool by_name = predictor == Predictor::kSameName;
-      const uint32_t* key = by_name ? context.name : context.track;
-      if (key == nullptr) return "a column's predictor is not possible";
-      last_ints_.assign(by_name ? context.name_count : context.track_count, base);
-      for (size_t i = 0; i < n; ++i) {
-        int64_t& slot = last_ints_[key[i]];
-        out[i] = slot = Add(slot, UnZigZag(residuals_[i]));
-      }
-      return nullptr;
-    }
-    case Predictor::kCorrelation: break;
-  }
-  return "a column has an unknown predictor";
-}
-
-const char* ChunkDecoder::Impl::DecodeStrings(const std::vector<Column>& columns, ColumnId sizes, ColumnId bytes,
-                                              std::string* text, std::vector<uint32_t>* ends) {
-  const Column* size_column = Find(columns, sizes);
-  const Column* byte_column = Find(columns, bytes);
-  if (size_column == nullptr || byte_column == nullptr) return "the strings are missing";
-  ColumnContext context;
-  context.rows = size_column->field;
-  // A string takes at least a byte somewhere, but for one empty string.
-  if (context.rows > byte_column->data.size() + 1) return "more strings than bytes of strings";
-  ints_.resize(context.rows);
-  if (const char* error = DecodeInts(size_column, context, ints_.data())) return error;
-  uint64_t end = text->size();
-  const uint64_t limit = end + byte_column->data.size();
-  ends->reserve(ends->size() + context.rows);
-  for (int64_t size : ints_) {
-    if (size < 0 || static_cast<uint64_t>(size) > limit - end) return "a string's size is out of range";
-    end += static_cast<uint64_t>(size);
-    ends->push_back(static_cast<uint32_t>(end));
-  }
-  if (end != limit || limit > 0xfffffffeu) return "the strings don't fill their bytes";
-  text->append(byte_column->data.data(), byte_column->data.size());
-  return nullptr;
-}
 
 const char* ChunkDecoder::Impl::DecodeCore(const ChunkHeader& header, EventBatch* batch) {
   const size_t n = header.rows;
@@ -277,7 +40,7 @@ const char* ChunkDecoder::Impl::DecodeCore(const ChunkHeader& header, EventBatch
   std::vector<Track> tracks;
   std::vector<StringId> categories;
   {
-    const Column* column = Find(core_columns_, ColumnId::kTracks);
+    const Column* column = core_.Find(ColumnId::kTracks);
     if (column == nullptr || column->field > column->data.size()) return "malformed tracks";
     WireReader r(column->data);
     tracks.reserve(column->field);
@@ -299,7 +62,7 @@ const char* ChunkDecoder::Impl::DecodeCore(const ChunkHeader& header, EventBatch
     if (!r.ok() || !r.at_end()) return "malformed tracks";
   }
   {
-    const Column* column = Find(core_columns_, ColumnId::kCategories);
+    const Column* column = core_.Find(ColumnId::kCategories);
     if (column == nullptr || column->field > column->data.size() || column->field >= Index(kNoCategory)) {
       return "malformed categories";
     }
@@ -319,7 +82,7 @@ const char* ChunkDecoder::Impl::DecodeCore(const ChunkHeader& header, EventBatch
   ColumnContext context;
   context.rows = n;
   names_.resize(n);
-  if (const char* e = DecodeCodes(Find(core_columns_, ColumnId::kName), context, uint64_t{strings} + 1, names_.data()))
+  if (const char* e = core_.DecodeCodes(core_.Find(ColumnId::kName), context, uint64_t{strings} + 1, names_.data()))
     return e;
   context.name = names_.data();
   context.name_count = strings + 1;
@@ -327,8 +90,7 @@ const char* ChunkDecoder::Impl::DecodeCore(const ChunkHeader& header, EventBatch
   for (size_t i = 0; i < n; ++i) batch->name[i] = StringId{names_[i] - 1};
 
   tracks_.resize(n);
-  if (const char* e = DecodeCodes(Find(core_columns_, ColumnId::kTrack), context, track_count, tracks_.data()))
-    return e;
+  if (const char* e = core_.DecodeCodes(core_.Find(ColumnId::kTrack), context, track_count, tracks_.data())) return e;
   context.track = tracks_.data();
   context.track_count = track_count;
   batch->track.resize(n);
@@ -336,18 +98,18 @@ const char* ChunkDecoder::Impl::DecodeCore(const ChunkHeader& header, EventBatch
 
   codes_.resize(n);
   if (const char* e =
-          DecodeCodes(Find(core_columns_, ColumnId::kCategory), context, uint64_t{category_count} + 1, codes_.data()))
+          core_.DecodeCodes(core_.Find(ColumnId::kCategory), context, uint64_t{category_count} + 1, codes_.data()))
     return e;
   batch->category.resize(n);
   for (size_t i = 0; i < n; ++i) batch->category[i] = CategoryId{static_cast<uint16_t>(codes_[i] - 1)};
 
   constexpr uint32_t kKindLimit = static_cast<uint32_t>(EventKind::kSliceBegin);
-  if (const char* e = DecodeCodes(Find(core_columns_, ColumnId::kKind), context, kKindLimit, codes_.data())) return e;
+  if (const char* e = core_.DecodeCodes(core_.Find(ColumnId::kKind), context, kKindLimit, codes_.data())) return e;
   batch->kind.resize(n);
   for (size_t i = 0; i < n; ++i) batch->kind[i] = static_cast<EventKind>(codes_[i]);
 
   constexpr uint32_t kFlagLimit = 2 * kNoTimestamp;
-  if (const char* e = DecodeCodes(Find(core_columns_, ColumnId::kFlags), context, kFlagLimit, codes_.data())) return e;
+  if (const char* e = core_.DecodeCodes(core_.Find(ColumnId::kFlags), context, kFlagLimit, codes_.data())) return e;
   batch->flags.resize(n);
   bool has_both = false;
   for (size_t i = 0; i < n; ++i) {
@@ -357,11 +119,11 @@ const char* ChunkDecoder::Impl::DecodeCore(const ChunkHeader& header, EventBatch
   if (has_both) return "a row has both flow flags";
 
   batch->ts_ns.resize(n);
-  if (const char* e = DecodeInts(Find(core_columns_, ColumnId::kTs), context, batch->ts_ns.data())) return e;
+  if (const char* e = core_.DecodeInts(core_.Find(ColumnId::kTs), context, batch->ts_ns.data())) return e;
   batch->dur_ns.resize(n);
-  if (const char* e = DecodeInts(Find(core_columns_, ColumnId::kDur), context, batch->dur_ns.data())) return e;
+  if (const char* e = core_.DecodeInts(core_.Find(ColumnId::kDur), context, batch->dur_ns.data())) return e;
   batch->correlation.resize(n);
-  return DecodeInts(Find(core_columns_, ColumnId::kCorrelation), context, batch->correlation.data());
+  return core_.DecodeInts(core_.Find(ColumnId::kCorrelation), context, batch->correlation.data());
 }
 
 const char* ChunkDecoder::Impl::DecodeArgs(const ChunkHeader& header, EventBatch* batch) {
@@ -371,7 +133,7 @@ const char* ChunkDecoder::Impl::DecodeArgs(const ChunkHeader& header, EventBatch
   // Shapes.
   size_t field_count = 0;
   {
-    const Column* column = Find(args_columns_, ColumnId::kShapes);
+    const Column* column = args_.Find(ColumnId::kShapes);
     if (column == nullptr || column->field >= ArgTable::kMaxShapes || column->field > column->data.size()) {
       return "malformed argument shapes";
     }
@@ -416,8 +178,7 @@ const char* ChunkDecoder::Impl::DecodeArgs(const ChunkHeader& header, EventBatch
   context.track = tracks_.data();
   context.track_count = static_cast<uint32_t>(batch->tracks().size());
   codes_.resize(n);
-  if (const char* e = DecodeCodes(Find(args_columns_, ColumnId::kShape), context, shapes.size(), codes_.data()))
-    return e;
+  if (const char* e = args_.DecodeCodes(args_.Find(ColumnId::kShape), context, shapes.size(), codes_.data())) return e;
   batch->shape.resize(n);
   batch->args_row.resize(n);
   shape_start_.assign(shapes.size() + 1, 0);
@@ -444,7 +205,7 @@ const char* ChunkDecoder::Impl::DecodeArgs(const ChunkHeader& header, EventBatch
     }
     by_field.assign(field_count, nullptr);
     tables.assign(field_count, nullptr);
-    for (const Column& column : args_columns_) {
+    for (const Column& column : args_.columns()) {
       if (column.id < static_cast<uint32_t>(ColumnId::kArgInt) ||
           column.id > static_cast<uint32_t>(ColumnId::kArgDoubleTable)) {
         continue;
@@ -494,7 +255,7 @@ const char* ChunkDecoder::Impl::DecodeArgs(const ChunkHeader& header, EventBatch
             context.correlation = correlations_.data();
           }
           ints_.resize(count);
-          if (const char* e = DecodeInts(column, context, ints_.data())) return e;
+          if (const char* e = args_.DecodeInts(column, context, ints_.data())) return e;
           bool is_wide = false;
           for (size_t i = 0; i < count; ++i) is_wide |= ints_[i] != static_cast<int32_t>(ints_[i]);
           if (is_wide) {
@@ -509,7 +270,7 @@ const char* ChunkDecoder::Impl::DecodeArgs(const ChunkHeader& header, EventBatch
         case ArgType::kJson:
         case ArgType::kNumber: {
           std::vector<uint32_t> values(count);
-          if (const char* e = DecodeCodes(column, context, type == ArgType::kBool ? 2 : strings, values.data())) {
+          if (const char* e = args_.DecodeCodes(column, context, type == ArgType::kBool ? 2 : strings, values.data())) {
             return e;
           }
           out.AdoptNarrow(std::move(values));
@@ -520,7 +281,7 @@ const char* ChunkDecoder::Impl::DecodeArgs(const ChunkHeader& header, EventBatch
           if (table == nullptr || table->data.size() % 8 != 0) return "a table of numbers is missing";
           const size_t distinct = table->data.size() / 8;
           codes_.resize(count);
-          if (const char* e = DecodeCodes(column, context, distinct, codes_.data())) return e;
+          if (const char* e = args_.DecodeCodes(column, context, distinct, codes_.data())) return e;
           std::vector<uint64_t> bits(count);
           bool is_finite = true;
           for (size_t i = 0; i < count; ++i) {
@@ -550,8 +311,8 @@ absl::Status ChunkDecoder::Impl::Decode(const ChunkHeader& header, absl::string_
   }
   bool has_core = false, has_args = false;
   uint64_t at = 0;
-  core_columns_.clear();
-  args_columns_.clear();
+  core_.Clear();
+  args_.Clear();
   for (const PartInfo& part : header.parts) {
     const bool is_core = part.id == static_cast<uint32_t>(PartId::kCore);
     const bool is_args = part.id == static_cast<uint32_t>(PartId::kArgs) && selection == ColumnSelection::kAll;
@@ -565,8 +326,7 @@ absl::Status ChunkDecoder::Impl::Decode(const ChunkHeader& header, absl::string_
         return absl::DataLossError(
             absl::StrCat(name, ":", offset + at, ": the part's checksum does not match its bytes"));
       }
-      if (const char* error = is_core ? LoadPart(part, encoded, &core_raw_, &core_columns_)
-                                      : LoadPart(part, encoded, &args_raw_, &args_columns_)) {
+      if (const char* error = (is_core ? core_ : args_).Load(part, encoded)) {
         return absl::InvalidArgumentError(absl::StrCat(name, ":", offset + at, ": ", error));
       }
       (is_core ? has_core : has_args) = true;
@@ -579,12 +339,11 @@ absl::Status ChunkDecoder::Impl::Decode(const ChunkHeader& header, absl::string_
   const char* error = [&]() -> const char* {
     std::string text;
     std::vector<uint32_t> ends = {0};
-    if (const char* e = DecodeStrings(core_columns_, ColumnId::kStringSizes, ColumnId::kStringBytes, &text, &ends)) {
+    if (const char* e = core_.DecodeStrings(ColumnId::kStringSizes, ColumnId::kStringBytes, &text, &ends)) {
       return e;
     }
     if (selection == ColumnSelection::kAll) {
-      if (const char* e =
-              DecodeStrings(args_columns_, ColumnId::kArgStringSizes, ColumnId::kArgStringBytes, &text, &ends)) {
+      if (const char* e = args_.DecodeStrings(ColumnId::kArgStringSizes, ColumnId::kArgStringBytes, &text, &ends)) {
         return e;
       }
     }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,8 +15,11 @@
 #include "formats/intermediate/kiln_reader.h"
 #include "formats/intermediate/kiln_records.h"
 #include "formats/intermediate/kiln_writer.h"
+#include "formats/intermediate/profile.h"
 #include "formats/intermediate/testing/batch_equality.h"
 #include "formats/intermediate/testing/batch_generator.h"
+#include "formats/intermediate/testing/profile_equality.h"
+#include "formats/intermediate/testing/profile_generator.h"
 #include "formats/io/byte_sink.h"
 #include "formats/io/executor.h"
 #include "formats/io/random_access.h"
@@ -40,7 +44,8 @@ TraceInfo MakeInfo(const std::vector<EventBatch>& batches) {
   return info;
 }
 
-std::string Write(std::vector<EventBatch> batches, io::Executor& executor, bool finish = true) {
+std::string Write(std::vector<EventBatch> batches, io::Executor& executor, bool finish = true,
+                  const Profile* profile = nullptr) {
   std::string bytes;
   io::StringSink sink(&bytes, "out.kiln");
   const TraceInfo info = MakeInfo(batches);
@@ -53,6 +58,9 @@ std::string Write(std::vector<EventBatch> batches, io::Executor& executor, bool 
     for (EventBatch& batch : batches) {
       EXPECT_EQ(writer.Write(&batch), absl::OkStatus());
       EXPECT_TRUE(batch.empty());
+    }
+    if (profile != nullptr) {
+      EXPECT_EQ(writer.WriteProfile(*profile), absl::OkStatus());
     }
     if (finish) {
       EXPECT_EQ(writer.Finish(info), absl::OkStatus());
@@ -84,6 +92,7 @@ std::vector<std::string> RowTexts(const std::vector<EventBatch>& batches, bool w
 
 struct Result {
   absl::Status status;
+  std::optional<Profile> profile;
   std::vector<std::string> rows;
   TraceInfo info;
   size_t chunks_read = 0;
@@ -98,9 +107,12 @@ Result Read(const std::string& bytes, const ReadOptions& options, io::Executor& 
     result.status = reader.status();
     return result;
   }
+  const Profile* const profile = (*reader)->profile();
+  if (profile != nullptr) result.profile = *profile;
   EventBatch batch;
   for (;;) {
     absl::StatusOr<bool> more = (*reader)->Next(&batch);
+    EXPECT_EQ((*reader)->profile(), profile);
     if (!more.ok()) {
       result.status = more.status();
       EXPECT_EQ((*reader)->Next(&batch).status(), result.status) << "errors are final";
@@ -123,9 +135,9 @@ Result Read(const std::string& bytes, const ReadOptions& options = {}) {
   return Read(bytes, options, executor);
 }
 
-std::string Write(std::vector<EventBatch> batches, bool finish = true) {
+std::string Write(std::vector<EventBatch> batches, bool finish = true, const Profile* profile = nullptr) {
   io::InlineExecutor executor;
-  return Write(std::move(batches), executor, finish);
+  return Write(std::move(batches), executor, finish, profile);
 }
 
 TEST(KilnFileTest, ReadsWhatWasWritten) {
@@ -477,6 +489,158 @@ TEST(KilnFileTest, ErrorsOfTheBatchAndOfTheSinkAreReported) {
   const absl::Status status = writer.Finish({});
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_EQ(status.message().substr(0, 18), "out.kiln: chunk 0:") << status;
+}
+
+TEST(KilnFileTest, AProfileComesBackBesideTheRows) {
+  const std::vector<EventBatch> batches = SmallTrace();
+  for (const Profile& profile : {GenerateProfile(1, 300), GenerateProgramProfile(2, 50), Profile()}) {
+    const std::string bytes = Write(batches, true, &profile);
+    const Result result = Read(bytes, {.strict = true});
+    EXPECT_EQ(result.status, absl::OkStatus());
+    EXPECT_EQ(result.rows, RowTexts(batches));
+    EXPECT_EQ(result.chunks_read, batches.size()) << "chunks of the profile are not among those that are read for rows";
+    EXPECT_EQ(result.info.report.ToText(), MakeInfo(batches).report.ToText());
+    ASSERT_TRUE(result.profile.has_value());
+    EXPECT_EQ(FirstDifference(*result.profile, profile), "");
+    io::ThreadPool pool(2);
+    EXPECT_EQ(Write(batches, pool, true, &profile), bytes);
+  }
+  EXPECT_FALSE(Read(Write(batches)).profile.has_value());
+}
+
+TEST(KilnFileTest, AFileMayHoldAProfileOnly) {
+  const Profile profile = GenerateProgramProfile(1, 70'000);  // several chunks
+  const Result result = Read(Write({}, true, &profile), {.strict = true});
+  EXPECT_EQ(result.status, absl::OkStatus());
+  EXPECT_TRUE(result.rows.empty());
+  ASSERT_TRUE(result.profile.has_value());
+  EXPECT_EQ(FirstDifference(*result.profile, profile), "");
+}
+
+TEST(KilnFileTest, SelectionsOfRowsLeaveTheProfileWhole) {
+  const std::vector<EventBatch> batches = KinetoTrace(3, 200);
+  const Profile profile = GenerateProfile(5, 40);
+  const Result result = Read(Write(batches, true, &profile), {.columns = ColumnSelection::kCore,
+                                                              .window = TimeWindow{INT64_MIN, INT64_MIN + 1},
+                                                              .categories = {"kernel"},
+                                                              .keep_metadata = false});
+  EXPECT_TRUE(result.rows.empty());
+  ASSERT_TRUE(result.profile.has_value());
+  EXPECT_EQ(FirstDifference(*result.profile, profile), "");
+}
+
+TEST(KilnFileTest, WritingASourceWritesItsProfile) {
+  const Profile profile = GenerateProfile(6, 40);
+  io::InlineExecutor executor;
+  const std::string bytes = Write(SmallTrace(), true, &profile);
+  auto reader = KilnReader::Open(io::MakeMemoryFile(bytes, "t"), {}, executor);
+  ASSERT_TRUE(reader.ok());
+  std::string again;
+  io::StringSink sink(&again);
+  ASSERT_TRUE(WriteKiln(**reader, {}, sink, executor).ok());
+  const Result result = Read(again, {.strict = true});
+  ASSERT_TRUE(result.profile.has_value());
+  EXPECT_EQ(FirstDifference(*result.profile, profile), "");
+  EXPECT_EQ(result.rows, RowTexts(SmallTrace()));
+}
+
+TEST(KilnFileTest, ASecondProfileIsRefused) {
+  io::InlineExecutor executor;
+  std::string bytes;
+  io::StringSink sink(&bytes, "out.kiln");
+  KilnWriter writer(sink, {}, executor);
+  const Profile profile = GenerateProfile(6, 4);
+  EXPECT_EQ(writer.WriteProfile(profile), absl::OkStatus());
+  EXPECT_TRUE(absl::IsFailedPrecondition(writer.WriteProfile(profile)));
+  EXPECT_EQ(writer.Finish({}), absl::OkStatus());
+  EXPECT_EQ(FirstDifference(*Read(bytes, {.strict = true}).profile, profile), "");
+}
+
+TEST(KilnFileTest, AProfileIsThereWithoutTheIndexIfItsLastChunkIs) {
+  const std::vector<EventBatch> batches = SmallTrace();
+  const Profile profile = GenerateProfile(7, 60);
+  const Result result = Read(Write(batches, /*finish=*/false, &profile));
+  EXPECT_EQ(result.status, absl::OkStatus());
+  EXPECT_EQ(result.rows, RowTexts(batches));
+  EXPECT_EQ(result.info.report.imported, result.rows.size()) << "rows of the profile are no events";
+  EXPECT_EQ(result.info.report.Find("torn_profile"), nullptr);
+  ASSERT_TRUE(result.profile.has_value());
+  EXPECT_EQ(FirstDifference(*result.profile, profile), "");
+}
+
+TEST(KilnFileTest, ATornProfileIsNone) {
+  const std::vector<EventBatch> batches = SmallTrace();
+  const Profile profile = GenerateProgramProfile(1, 40'000);
+  const std::string whole = Write(batches, true, &profile);
+  io::InlineExecutor executor;
+  auto reader = KilnReader::Open(io::MakeMemoryFile(whole, "t"), {}, executor);
+  ASSERT_TRUE(reader.ok());
+  ASSERT_EQ((*reader)->chunks().size(), batches.size() + 2);
+  const IndexEntry first = (*reader)->chunks()[batches.size()], second = (*reader)->chunks()[batches.size() + 1];
+  for (const uint64_t size : {second.offset, second.parts_offset + 5}) {
+    const Result result = Read(whole.substr(0, size));
+    EXPECT_EQ(result.status, absl::OkStatus());
+    EXPECT_EQ(result.rows, RowTexts(batches));
+    EXPECT_FALSE(result.profile.has_value());
+    ASSERT_NE(result.info.report.Find("torn_profile"), nullptr);
+    EXPECT_EQ(result.info.report.Find("torn_profile")->first_offsets[0], first.offset);
+    EXPECT_TRUE(absl::IsDataLoss(Read(whole.substr(0, size), {.strict = true}).status));
+  }
+}
+
+TEST(KilnFileTest, ADamagedProfileIsAnErrorOrLeftOutAsAWhole) {
+  const std::vector<EventBatch> batches = SmallTrace();
+  const Profile profile = GenerateProfile(8, 60);
+  std::string bytes = Write(batches, true, &profile);
+  io::InlineExecutor executor;
+  auto reader = KilnReader::Open(io::MakeMemoryFile(bytes, "t"), {}, executor);
+  ASSERT_TRUE(reader.ok());
+  const IndexEntry chunk = (*reader)->chunks()[batches.size()];
+  ASSERT_EQ(chunk.header.section, kProfileSection);
+  bytes[chunk.parts_offset + 30] ^= 1;
+  const Result error = Read(bytes);
+  EXPECT_TRUE(absl::IsDataLoss(error.status)) << error.status;
+  EXPECT_EQ(error.status.message(),
+            absl::StrCat("t.kiln:", chunk.parts_offset, ": the part's checksum does not match its bytes"));
+  const Result salvaged = Read(bytes, {.salvage = true});
+  EXPECT_EQ(salvaged.status, absl::OkStatus());
+  EXPECT_EQ(salvaged.rows, RowTexts(batches));
+  EXPECT_FALSE(salvaged.profile.has_value());
+  EXPECT_TRUE(salvaged.info.report.salvaged);
+  EXPECT_TRUE(salvaged.info.report.IsBalanced());
+  ASSERT_NE(salvaged.info.report.Find("damaged_profile"), nullptr);
+}
+
+// Every byte of a file with rows and a profile: cut there, and changed.
+TEST(KilnFileTest, DamageNeverChangesAProfile) {
+  const std::vector<EventBatch> batches = {GenerateBatch(1, 10)};
+  const Profile profile = GenerateProfile(9, 15);
+  const std::string whole = Write(batches, true, &profile);
+  const std::string unfinished = Write(batches, false, &profile);
+  const auto expect_sound = [&](const Result& result, size_t at) {
+    if (!result.status.ok()) {
+      ASSERT_TRUE(absl::IsInvalidArgument(result.status) || absl::IsDataLoss(result.status) ||
+                  absl::IsUnimplemented(result.status))
+          << result.status;
+    }
+    if (result.profile.has_value()) {
+      ASSERT_EQ(FirstDifference(*result.profile, profile), "") << at;
+    } else if (result.status.ok()) {
+      ASSERT_TRUE(result.info.report.repaired() > 0 || result.info.report.salvaged) << at;
+    }
+  };
+  for (const bool salvage : {false, true}) {
+    for (size_t i = 0; i < whole.size(); ++i) {
+      ASSERT_NO_FATAL_FAILURE(expect_sound(Read(whole.substr(0, i), {.salvage = salvage}), i));
+      std::string bad = whole;
+      bad[i] = static_cast<char>(bad[i] ^ 0x21);
+      ASSERT_NO_FATAL_FAILURE(expect_sound(Read(bad, {.salvage = salvage}), i));
+      if (i >= unfinished.size()) continue;
+      bad = unfinished;
+      bad[i] = static_cast<char>(bad[i] ^ 0x21);
+      ASSERT_NO_FATAL_FAILURE(expect_sound(Read(bad, {.salvage = salvage}), i));
+    }
+  }
 }
 
 }  // namespace

@@ -11,7 +11,10 @@
 #include "formats/intermediate/event_batch.h"
 #include "formats/intermediate/kiln_reader.h"
 #include "formats/intermediate/kiln_records.h"
+#include "formats/intermediate/profile.h"
+#include "formats/intermediate/profile_codec.h"
 #include "formats/intermediate/testing/batch_equality.h"
+#include "formats/intermediate/testing/profile_equality.h"
 #include "formats/io/crc32c.h"
 #include "formats/io/executor.h"
 #include "formats/io/random_access.h"
@@ -61,6 +64,15 @@ void ReadInAllWays(const std::string& bytes) {
   for (const ReadOptions& options : {all, core, some}) {
     auto reader = KilnReader::Open(file, options, executor);
     if (!reader.ok()) continue;
+    if (const Profile* profile = (*reader)->profile(); profile != nullptr) {
+      ProfileDecoder decoder;
+      const auto add = [&](const ChunkHeader& header, absl::string_view parts) {
+        if (!decoder.Add(header, parts, "", 0).ok()) std::abort();
+      };
+      if (!EncodeProfile(*profile, {}, add).ok()) std::abort();
+      const absl::StatusOr<Profile> again = std::move(decoder).Finish("");
+      if (!again.ok() || !FirstDifference(*again, *profile).empty()) std::abort();
+    }
     EventBatch batch;
     for (;;) {
       absl::StatusOr<bool> more = (*reader)->Next(&batch);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/intermediate/ordered_tasks.h"
+#include "formats/intermediate/profile_codec.h"
 #include "formats/io/crc32c.h"
 
 namespace tracekiln::kiln {
@@ -52,6 +53,7 @@ class KilnReader::Impl {
   void Rewind();
 
   const TraceInfo& info() const { return info_; }
+  const Profile* profile() const { return profile_ ? &*profile_ : nullptr; }
   const std::vector<IndexEntry>& chunks() const { return chunks_; }
   const std::vector<size_t>& selected() const { return selected_; }
   uint64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
@@ -69,6 +71,7 @@ class KilnReader::Impl {
   absl::Status ReadRecord(uint64_t offset, uint64_t limit, std::string* bytes, Record* record) const;
   absl::Status OpenByIndex(uint64_t header_end);
   absl::Status OpenByScan(uint64_t header_end);
+  absl::Status ReadProfile();
   absl::Status Repaired(absl::string_view reason, uint64_t offset, const std::string& detail);
   bool MayMatch(const ChunkHeader& header) const;
   void Decode(Slot* slot);
@@ -80,6 +83,7 @@ class KilnReader::Impl {
   const size_t max_ahead_;
 
   TraceInfo info_;
+  std::optional<Profile> profile_;
   ImportReport opened_report_;  // info_.report as it was after Open
   bool has_info_ = false;
   std::vector<IndexEntry> chunks_;
@@ -139,6 +143,7 @@ absl::Status KilnReader::Impl::Open() {
       return status;
     }
   }
+  if (absl::Status status = ReadProfile(); !status.ok()) return status;
   if (info_.source_name.empty()) info_.source_name = file_->name();
   for (size_t c = 0; c < chunks_.size(); ++c) {
     if (MayMatch(chunks_[c].header)) selected_.push_back(c);
@@ -284,6 +289,36 @@ absl::Status KilnReader::Impl::OpenByScan(uint64_t header_end) {
     info_.report.salvaged = true;
     info_.report.Repair("damaged_rest", offset, salvaged);
   }
+  return absl::OkStatus();
+}
+
+absl::Status KilnReader::Impl::ReadProfile() {
+  const auto is_of_profile = [](const IndexEntry& entry) { return entry.header.section == kProfileSection; };
+  const auto first = std::find_if(chunks_.begin(), chunks_.end(), is_of_profile);
+  if (first == chunks_.end()) return absl::OkStatus();
+  ProfileDecoder decoder;
+  std::string bytes;
+  absl::Status status;
+  for (auto entry = first; entry != chunks_.end() && status.ok(); ++entry) {
+    if (!is_of_profile(*entry)) continue;
+    bytes.resize(entry->header.parts_bytes());
+    status = file_->ReadAt(entry->parts_offset, bytes.size(), bytes.data());
+    if (!status.ok()) return status;
+    bytes_read_.fetch_add(bytes.size(), std::memory_order_relaxed);
+    status = decoder.Add(entry->header, bytes, file_->name(), entry->parts_offset);
+  }
+  // The writer died in the middle of it.
+  if (status.ok() && !has_info_ && !decoder.is_complete()) {
+    return Repaired("torn_profile", first->offset, "the profile was not written to its end");
+  }
+  if (status.ok()) {
+    absl::StatusOr<Profile> profile = std::move(decoder).Finish(file_->name());
+    status = profile.status();
+    if (status.ok()) profile_ = *std::move(profile);
+  }
+  if (status.ok() || !options_.salvage || absl::IsUnimplemented(status)) return status;
+  info_.report.salvaged = true;
+  info_.report.Repair("damaged_profile", first->offset, status.message());
   return absl::OkStatus();
 }
 
@@ -458,7 +493,7 @@ absl::Status KilnReader::Rewind() {
   return absl::OkStatus();
 }
 const TraceInfo& KilnReader::info() const { return impl_->info(); }
-const Profile* KilnReader::profile() const { return nullptr; }
+const Profile* KilnReader::profile() const { return impl_->profile(); }
 TraceSource::Progress KilnReader::progress() const { return impl_->progress(); }
 const std::vector<IndexEntry>& KilnReader::chunks() const { return impl_->chunks(); }
 const std::vector<size_t>& KilnReader::selected() const { return impl_->selected(); }

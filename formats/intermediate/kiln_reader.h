@@ -9,8 +9,11 @@
 // are decoded ahead on the executor, at most executor.concurrency() + 1 of them, and come in file order. Rewindable;
 // the info is known from the start.
 //
+// The profile section, if there is one, is read when the file is opened, whatever is selected of the rows. A profile
+// that is not whole is none: half of one would be wrong in every sum.
+//
 // Without an index (the writer died, or the end of the file is damaged) the chunks are found by their headers. A torn
-// last chunk is dropped. Both are noted in info().report.
+// last chunk is dropped, and so is a profile that was not written to its end. All this is noted in info().report.
 #ifndef TRACEKILN_FORMATS_INTERMEDIATE_KILN_READER_H_
 #define TRACEKILN_FORMATS_INTERMEDIATE_KILN_READER_H_
 
@@ -53,9 +56,10 @@ struct ReadOptions {
   // False: whole chunks that may hold wanted rows, which costs nothing per row.
   bool filter_rows = true;
 
-  // What the report would only note (no index, a torn last chunk) is an error.
+  // What the report would only note (no index, a torn last chunk or profile) is an error.
   bool strict = false;
-  // Chunks that are damaged are left out and counted in the report instead of being an error.
+  // Chunks that are damaged are left out and counted in the report instead of being an error; so is a damaged profile,
+  // as a whole.
   bool salvage = false;
 };
 

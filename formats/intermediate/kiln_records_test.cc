@@ -4,11 +4,14 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "formats/intermediate/chunk_codec.h"
 #include "formats/intermediate/chunk_columns.h"
+#include "formats/intermediate/profile_codec.h"
 #include "formats/intermediate/testing/batch_generator.h"
+#include "formats/intermediate/testing/profile_generator.h"
 #include "formats/intermediate/trace.pb.h"
 #include "gtest/gtest.h"
 
@@ -151,6 +154,77 @@ TEST(KilnRecordsTest, GeneratedClassesReadChunkHeadersFootersAndColumns) {
   wire::Trailer trailer;
   ASSERT_TRUE(trailer.ParseFromString(EncodeTrailer(77)));
   EXPECT_EQ(trailer.footer_offset(), 77u);
+}
+
+// The residuals of a column with predictors 0, 1 and 4 undone the plain way.
+std::vector<int64_t> PlainInts(const wire::Column& column, size_t rows) {
+  std::vector<int64_t> values;
+  int64_t last = column.base();
+  for (size_t i = 0; i < rows; ++i) {
+    uint64_t residual = 0;
+    for (uint32_t plane = 0; plane < column.width(); ++plane) {
+      residual |= uint64_t{static_cast<uint8_t>(column.data()[plane * rows + i])} << (8 * plane);
+    }
+    if (column.predictor() == 0) {
+      values.push_back(static_cast<int64_t>(residual + static_cast<uint64_t>(column.base())));
+    } else if (column.predictor() == 4 && residual == 0 && column.width() > 0) {
+      values.push_back(0);
+    } else {
+      if (column.predictor() == 4 && column.width() > 0) --residual;
+      last += static_cast<int64_t>(residual >> 1) ^ -static_cast<int64_t>(residual & 1);
+      values.push_back(last);
+    }
+  }
+  return values;
+}
+
+TEST(KilnRecordsTest, GeneratedClassesReadProfiles) {
+  const Profile profile = GenerateProgramProfile(1, 400);
+  int chunk_count = 0;
+  const absl::Status status = EncodeProfile(profile, {}, [&](const ChunkHeader& header, absl::string_view parts) {
+    ++chunk_count;
+    wire::ChunkHeader pb;
+    ASSERT_TRUE(pb.ParseFromString(EncodeChunkHeader(header)));
+    EXPECT_EQ(pb.section(), 3u);
+    EXPECT_EQ(pb.rows(), profile.functions().size() + profile.edges().size());
+    EXPECT_EQ(pb.foreign_events(), pb.rows());
+    EXPECT_EQ(pb.rows_by_kind_size(), 0);
+    ASSERT_EQ(pb.parts_size(), 1);
+    EXPECT_EQ(pb.parts(0).id(), 3u);
+    std::string raw(pb.parts(0).raw_bytes(), '\0');
+    ASSERT_EQ(ZSTD_decompress(raw.data(), raw.size(), parts.data(), parts.size()), raw.size());
+    wire::Columns columns;
+    ASSERT_TRUE(columns.ParseFromString(raw));
+    std::map<uint32_t, const wire::Column*> by_id;
+    for (const wire::Column& column : columns.columns()) by_id[column.id()] = &column;
+    ASSERT_EQ(by_id.size(), 17u);
+    const size_t functions = profile.functions().size(), edges = profile.edges().size();
+    const std::vector<int64_t> calls = PlainInts(*by_id[133], functions),
+                               recursions = PlainInts(*by_id[134], functions), own = PlainInts(*by_id[135], functions),
+                               below = PlainInts(*by_id[136], functions), places = PlainInts(*by_id[132], functions),
+                               lines = PlainInts(*by_id[131], functions);
+    std::vector<int64_t> left = own;
+    for (size_t f = 0; f < functions; ++f) {
+      const Profile::Function& function = profile.functions()[f];
+      ASSERT_EQ(lines[f], function.line) << f;
+      ASSERT_EQ(places[f], static_cast<int64_t>(f) + 1);
+      ASSERT_EQ(calls[f], function.stats.call_count);
+      ASSERT_EQ(recursions[f], function.stats.call_count - function.stats.primitive_call_count);
+      ASSERT_EQ(own[f], function.stats.own_ns);
+      ASSERT_EQ(below[f], function.stats.cumulative_ns - function.stats.own_ns);
+    }
+    const std::vector<int64_t> callees = PlainInts(*by_id[137], edges), callers = PlainInts(*by_id[138], edges),
+                               left_own = PlainInts(*by_id[141], edges);
+    for (size_t e = 0; e < edges; ++e) {
+      const Profile::Edge& edge = profile.edges()[e];
+      ASSERT_EQ(callees[e], Index(edge.callee));
+      ASSERT_EQ(callers[e], Index(edge.caller));
+      ASSERT_EQ(left[callees[e]] - left_own[e], edge.stats.own_ns) << e;
+      left[callees[e]] = left_own[e];
+    }
+  });
+  EXPECT_EQ(status, absl::OkStatus());
+  EXPECT_EQ(chunk_count, 1);
 }
 
 TEST(KilnRecordsTest, RecordsAreZstdSkippableFrames) {

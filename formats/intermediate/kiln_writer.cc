@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/intermediate/kiln_records.h"
 #include "formats/intermediate/ordered_tasks.h"
+#include "formats/intermediate/profile_codec.h"
 
 namespace tracekiln::kiln {
 
@@ -42,10 +43,23 @@ class KilnWriter::Impl {
     return status_;
   }
 
-  absl::Status Finish(const TraceInfo& info) {
-    if (status_.ok()) EncodeGroup();
-    while (status_.ok() && tasks_.size() > 0) WriteOldest();
+  absl::Status WriteProfile(const Profile& profile) {
     if (!status_.ok()) return status_;
+    if (has_profile_) return absl::FailedPreconditionError(absl::StrCat(sink_.name(), ": has a profile already"));
+    has_profile_ = true;
+    if (absl::Status status = WritePending(); !status.ok()) return status;
+    const absl::Status status =
+        EncodeProfile(profile, options_.encode, [this](const ChunkHeader& header, absl::string_view parts) {
+          if (sink_.status().ok()) WriteChunk(header, parts);
+        });
+    if (!status.ok()) {
+      return status_ = absl::Status(status.code(), absl::StrCat(sink_.name(), ": profile: ", status.message()));
+    }
+    return status_ = sink_.status();
+  }
+
+  absl::Status Finish(const TraceInfo& info) {
+    if (absl::Status status = WritePending(); !status.ok()) return status;
     footer_.info_offset = offset_;
     const std::string message = EncodeTraceInfo(info);
     if (message.size() > kMaxRecordBytes) {
@@ -111,6 +125,24 @@ class KilnWriter::Impl {
     tasks_.Push([p] { p->Encode(); });
   }
 
+  absl::Status WritePending() {
+    if (status_.ok()) EncodeGroup();
+    while (status_.ok() && tasks_.size() > 0) WriteOldest();
+    return status_;
+  }
+
+  // `parts` are those of the chunk.
+  void WriteChunk(ChunkHeader header, absl::string_view parts) {
+    IndexEntry entry;
+    entry.offset = offset_;
+    entry.header = std::move(header);
+    WriteRecord(RecordKind::kChunk, EncodeChunkHeader(entry.header));
+    entry.parts_offset = offset_;
+    sink_.Write(parts);
+    offset_ += parts.size();
+    footer_.chunks.push_back(std::move(entry));
+  }
+
   void WriteRecord(RecordKind kind, absl::string_view message) {
     record_.clear();
     AppendRecord(kind, message, &record_);
@@ -129,18 +161,11 @@ class KilnWriter::Impl {
     }
     absl::string_view parts = pending->parts;
     for (ChunkHeader& header : pending->headers) {
-      IndexEntry entry;
-      entry.offset = offset_;
-      entry.header = std::move(header);
-      entry.header.first_row = rows_;
-      rows_ += entry.header.rows;
-      WriteRecord(RecordKind::kChunk, EncodeChunkHeader(entry.header));
-      entry.parts_offset = offset_;
-      const uint64_t size = entry.header.parts_bytes();
-      sink_.Write(parts.substr(0, size));
+      header.first_row = rows_;
+      rows_ += header.rows;
+      const uint64_t size = header.parts_bytes();
+      WriteChunk(std::move(header), parts.substr(0, size));
       parts.remove_prefix(size);
-      offset_ += size;
-      footer_.chunks.push_back(std::move(entry));
     }
     for (EventBatch& batch : pending->batches) free_batches_.push_back(std::move(batch));
     pending->batches.clear();
@@ -154,7 +179,8 @@ class KilnWriter::Impl {
   absl::Status status_;
   std::string record_;
   uint64_t offset_ = 0;  // bytes written to the file
-  uint64_t rows_ = 0;
+  uint64_t rows_ = 0;    // of the timeline
+  bool has_profile_ = false;
   Footer footer_;
   std::vector<EventBatch> group_;  // not yet enough for a chunk
   size_t group_rows_ = 0;
@@ -171,6 +197,7 @@ KilnWriter::KilnWriter(io::ByteSink& sink, const WriterOptions& options, io::Exe
 KilnWriter::~KilnWriter() = default;
 
 absl::Status KilnWriter::Write(EventBatch* batch) { return impl_->Write(batch); }
+absl::Status KilnWriter::WriteProfile(const Profile& profile) { return impl_->WriteProfile(profile); }
 absl::Status KilnWriter::Finish(const TraceInfo& info) { return impl_->Finish(info); }
 
 absl::Status WriteKiln(TraceSource& source, const EncodeOptions& options, io::ByteSink& sink, io::Executor& executor) {
@@ -184,6 +211,9 @@ absl::Status WriteKiln(TraceSource& source, const EncodeOptions& options, io::By
     if (!more.ok()) return more.status();
     if (!*more) break;
     if (absl::Status status = writer.Write(&batch); !status.ok()) return status;
+  }
+  if (const Profile* profile = source.profile(); profile != nullptr) {
+    if (absl::Status status = writer.WriteProfile(*profile); !status.ok()) return status;
   }
   return writer.Finish(source.info());
 }

@@ -21,6 +21,7 @@
 #include "absl/status/status.h"
 #include "formats/intermediate/chunk_codec.h"
 #include "formats/intermediate/event_batch.h"
+#include "formats/intermediate/profile.h"
 #include "formats/intermediate/trace_source.h"
 #include "formats/io/byte_sink.h"
 #include "formats/io/executor.h"
@@ -48,6 +49,11 @@ class KilnWriter {
   // Errors are those of ChunkEncoder::Encode and of the sink; they may belong to an earlier batch and are final.
   absl::Status Write(EventBatch* batch);
 
+  // Writes what is pending, then the profile section. Until it returned OK and the sink has the bytes, a reader of a
+  // torn file finds no profile: one is read whole or not at all. Call it at most once (else FailedPrecondition). Errors
+  // are those of EncodeProfile and of the sink.
+  absl::Status WriteProfile(const Profile& profile);
+
   // Writes what is pending, the info and the index. Does not close the sink. Call it once.
   absl::Status Finish(const TraceInfo& info);
 
@@ -56,7 +62,8 @@ class KilnWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-// Writes all of `source` and finishes. The source need not be rewound: it is read from where it is.
+// Writes all of `source`, its profile included, and finishes. The source need not be rewound: it is read from where it
+// is.
 absl::Status WriteKiln(TraceSource& source, const EncodeOptions& options, io::ByteSink& sink, io::Executor& executor);
 
 }  // namespace tracekiln::kiln

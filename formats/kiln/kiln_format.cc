@@ -54,7 +54,8 @@ Format MakeKilnFormat() {
   format.name = "kiln";
   format.description = "tracekiln's own trace file: columns, compressed, indexed";
   format.extension = ".kiln";
-  format.capabilities = kSlices | kInstants | kCounters | kFlows | kArgs | kMetadata | kEveryEvent | kFileOrder;
+  format.capabilities =
+      kSlices | kInstants | kCounters | kFlows | kArgs | kMetadata | kEveryEvent | kFileOrder | kProfile;
   format.export_options = {{kLevel, "1..19", "1", "Level of the zstd compression."}};
   format.sniff = &kiln::SniffKiln;
   format.open = &OpenKiln;
