@@ -34,16 +34,10 @@ void AppendPadded(absl::string_view text, size_t width, std::string* out) {
 
 // "15/1", or "15" if all are primitive; aligned right.
 void AppendCalls(const CallStats& stats, size_t width, std::string* out) {
-  // Two numbers of at most 20 bytes; g++ 12 can't see that to_chars stays within its bounds.
-  char text[48];
-  constexpr size_t kNumberBytes = 20;
-  size_t size = static_cast<size_t>(std::to_chars(text, text + kNumberBytes, stats.call_count).ptr - text);
-  if (stats.primitive_call_count != stats.call_count) {
-    text[std::min(size++, kNumberBytes)] = '/';
-    char* const second = text + std::min(size, kNumberBytes + 1);
-    size = static_cast<size_t>(std::to_chars(second, second + kNumberBytes, stats.primitive_call_count).ptr - text);
-  }
-  AppendPadded(absl::string_view(text, size), width, out);
+  AppendPadded(stats.primitive_call_count == stats.call_count
+                   ? absl::StrCat(stats.call_count)
+                   : absl::StrCat(stats.call_count, "/", stats.primitive_call_count),
+               width, out);
 }
 
 // Time per call; blank where there were none.
