@@ -81,6 +81,12 @@ class Profile {
   bool AddStats(FunctionId function, const CallStats& stats);
   // Adds to the numbers of the calls of `callee` by `caller`. False if there was such an edge already.
   bool AddCallerStats(FunctionId caller, FunctionId callee, const CallStats& stats);
+  // Adds an edge that the caller knows to be new, for decoders: no look-up. The next AddCallerStats or AddEdge makes the
+  // index of all edges anew, so don't mix them one by one. REQUIRES: there is no such edge.
+  void AppendEdge(FunctionId caller, FunctionId callee, const CallStats& stats) {
+    edges_.push_back({caller, callee, stats});
+    edge_index_.clear();
+  }
 
   // For code that counts calls one by one: the number of an edge, which is added with zero stats if it is new, and the
   // numbers to add to. References are valid until something is added.

@@ -649,7 +649,7 @@ class Reader {
       const auto reserved = [&](uint64_t bytes_each, uint64_t limit) {
         return static_cast<size_t>(std::min(*size / bytes_each, limit));
       };
-      profile_.Reserve(reserved(160, 1 << 20), reserved(80, 1 << 21));
+      profile_.Reserve(reserved(120, 1 << 20), 0);
     }
     while (true) {
       if (!ReadHead("a function, or the end of the statistics", &head)) return false;
@@ -690,6 +690,8 @@ class Reader {
     out_of_range_.clear();
     if (!ReadFunction(key_head, &function)) return false;
     is_merged_row_ = profile_.function(function).is_row;
+    if (is_merged_row_) edges_are_new_ = false;
+    row_edges_begin_ = profile_.edges().size();
     Head head;
     if (!ReadHead(kRowNumbers, &head)) return false;
     if (head.code == marshal::kRef) {
@@ -760,8 +762,36 @@ class Reader {
   }
 
   void AddCaller(FunctionId callee, const Caller& caller) {
+    // The edges of a row that is new are new, unless a caller comes twice in it. As long as that holds for all rows
+    // there need be no index of edges.
+    if (edges_are_new_ && !IsCallerOfRow(callee, caller.function)) {
+      profile_.AppendEdge(caller.function, callee, caller.stats);
+      return;
+    }
+    edges_are_new_ = false;
     if (!profile_.AddCallerStats(caller.function, callee, caller.stats) && !is_merged_row_) issues_ |= kDuplicateCaller;
   }
+
+  // Whether the row being read has this caller already.
+  bool IsCallerOfRow(FunctionId callee, FunctionId caller) {
+    constexpr size_t kFew = 16;
+    const std::vector<Profile::Edge>& edges = profile_.edges();
+    const size_t count = edges.size() - row_edges_begin_;
+    if (count <= kFew) {
+      for (size_t e = row_edges_begin_; e < edges.size(); ++e) {
+        if (edges[e].caller == caller) return true;
+      }
+      return false;
+    }
+    // Too many to compare: the last row that each function was a caller of.
+    if (last_callee_.size() < profile_.functions().size())
+      last_callee_.resize(profile_.functions().capacity(), kNobody);
+    if (count == kFew + 1) {
+      for (size_t e = row_edges_begin_; e < edges.size(); ++e) last_callee_[Index(edges[e].caller)] = Index(callee);
+    }
+    return std::exchange(last_callee_[Index(caller)], Index(callee)) == Index(callee);
+  }
+  static constexpr uint32_t kNobody = 0xffffffff;
 
   bool AddSharedCallers(const Head& head, FunctionId callee, const CallersValue& callers) {
     shared_caller_uses_ += callers.end - callers.begin;
@@ -858,10 +888,13 @@ class Reader {
   std::vector<Caller> shared_callers_;
   uint64_t shared_caller_uses_ = 0;
   std::string decoded_;
+  bool edges_are_new_ = true;          // so far; see AddCaller
+  std::vector<uint32_t> last_callee_;  // by function
 
   // Of the row being read.
   uint32_t issues_ = 0;
   bool is_merged_row_ = false;
+  size_t row_edges_begin_ = 0;
   std::string out_of_range_;
 };
 
