@@ -109,6 +109,16 @@ absl::Status CheckLevel(Compression compression, std::optional<int> level, absl:
       absl::StrCat(name, ": expected a compression level from ", first, " to ", last, ", got ", *level));
 }
 
+// A file in the directory of `target`, whose name is cut (between characters of UTF-8) if it would be too long.
+std::string TemporaryPath(const std::string& target, int number) {
+  constexpr size_t kMaxNameBytes = 255;
+  const std::string suffix = absl::StrCat(".tmp-", ::getpid(), "-", number);
+  const size_t name_begin = target.rfind('/') + 1;  // npos + 1 is 0
+  size_t end = std::min(target.size(), name_begin + kMaxNameBytes - suffix.size());
+  while (end > name_begin && end < target.size() && (static_cast<unsigned char>(target[end]) & 0xc0) == 0x80) --end;
+  return absl::StrCat(absl::string_view(target).substr(0, end), suffix);
+}
+
 absl::StatusOr<std::unique_ptr<ByteSink>> CreateFile(const std::string& path, bool is_durable) {
   struct stat info;
   std::string target = path;
@@ -128,7 +138,7 @@ absl::StatusOr<std::unique_ptr<ByteSink>> CreateFile(const std::string& path, bo
     }
   }
   for (int number = 0; number < 1000; ++number) {
-    const std::string temporary = absl::StrCat(target, ".tmp-", ::getpid(), "-", number);
+    const std::string temporary = TemporaryPath(target, number);
     const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0) {
       return std::unique_ptr<ByteSink>(new FdSink(fd, /*owns_fd=*/true, path, temporary, target, is_durable));

@@ -37,7 +37,8 @@ struct OutputOptions {
   bool is_durable = true;
 };
 
-// Opens `path` for writing; "-" is standard output. The bytes go to `<path>.tmp-<pid>-<n>` in the same directory and
+// Opens `path` for writing; "-" is standard output. The bytes go to `<path>.tmp-<pid>-<n>` in the same directory (the
+// name of the path cut if that is too long) and
 // Close renames that to `path`; destroying the sink without a successful Close removes it and leaves `path` alone. An
 // existing symbolic link keeps pointing at what it points at, which is replaced; what is no regular file (a pipe,
 // /dev/null) is written directly.

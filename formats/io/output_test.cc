@@ -158,6 +158,22 @@ TEST(CreateOutputTest, TwoWritersOfOnePathDoNotMix) {
   EXPECT_EQ(ReadFile(path), "first");
 }
 
+TEST(CreateOutputTest, NamesMayBeAsLongAsTheFileSystemAllows) {
+  const std::string directory = TestDirectory();
+  std::string umlauts = "x";
+  while (umlauts.size() < 255) umlauts += "\xc3\xb6";
+  std::vector<std::unique_ptr<ByteSink>> sinks;
+  for (const std::string& name : {std::string(254, 'a') + "a", std::string(254, 'a') + "b", umlauts}) {
+    absl::StatusOr<std::unique_ptr<ByteSink>> sink = CreateOutput(directory + "/" + name);
+    ASSERT_TRUE(sink.ok()) << sink.status();
+    (*sink)->Write(name);
+    sinks.push_back(*std::move(sink));
+  }
+  for (const std::unique_ptr<ByteSink>& sink : sinks) EXPECT_TRUE(sink->Close().ok());
+  ASSERT_EQ(List(directory).size(), 3u);
+  for (const std::string& name : List(directory)) EXPECT_EQ(ReadFile(directory + "/" + name), name);
+}
+
 TEST(CreateOutputTest, WritesThroughASymbolicLink) {
   const std::string directory = TestDirectory();
   std::ofstream(directory + "/target") << "old";
