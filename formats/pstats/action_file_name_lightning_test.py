@@ -26,12 +26,31 @@ def lightning(action):
     return re.sub(r"_+", "_", name).strip() or "profile"
 
 
+def run(args, lines):
+    """What the program prints for the lines, a line each."""
+    text = "".join(line + "\n" for line in lines)
+    output = subprocess.run([MAIN, *args], input=text.encode("utf-8"), stdout=subprocess.PIPE, check=True).stdout
+    answers = output.decode("utf-8").split("\n")
+    assert answers.pop() == "" and len(answers) == len(lines)
+    return answers
+
+
 def names(actions, stage="fit", filename="run", rank="0"):
-    text = "".join(action + "\n" for action in actions)
-    run = subprocess.run([MAIN, stage, filename, rank], input=text.encode("utf-8"), stdout=subprocess.PIPE, check=True)
-    lines = run.stdout.decode("utf-8").split("\n")
-    assert lines.pop() == "" and len(lines) == len(actions)
-    return lines
+    return run([stage, filename, rank], actions)
+
+
+def parts(paths):
+    """Stage, filename, rank, action and hash of each file of one directory."""
+    return [tuple(line.split("\t")) for line in run(["--parse"], paths)]
+
+
+def shared(folder):
+    root = os.environ.get("TRACEKILN_SHARED")
+    path = os.path.join(root, folder) if root else None
+    if not path or not os.path.isdir(path):
+        print("SKIPPED: no %s; set TRACEKILN_SHARED" % folder)
+        raise unittest.SkipTest("no TRACEKILN_SHARED")
+    return path
 
 
 class LightningTest(unittest.TestCase):
@@ -57,17 +76,45 @@ class LightningTest(unittest.TestCase):
         self.assertGreater(kept, 300)
         self.assertEqual(len(set(name.lower() for name in got)), len(actions))
 
+    def test_names_are_read_as_they_were_given(self):
+        for filename, rank in (("run", "0"), ("my-run", "12"), ("perf", ""), ("", "3"), ("", "")):
+            got = parts(names(ACTIONS, "fit", filename, rank))
+            self.assertEqual(got, [("fit", filename, rank, action, "") for action in ACTIONS])
+
     def test_names_of_the_real_run(self):
-        shared = os.environ.get("TRACEKILN_SHARED")
-        folder = os.path.join(shared, "data/lightning") if shared else None
-        if not folder or not os.path.isdir(folder):
-            print("SKIPPED: no directory of real profiles; set TRACEKILN_SHARED")
-            self.skipTest("no TRACEKILN_SHARED")
+        folder = shared("data/lightning")
         with open(os.path.join(folder, "fit-perf.txt"), encoding="utf-8") as file:
             actions = re.findall(r"^Profile stats for: (.*)$", file.read(), re.M)
         self.assertGreater(len(actions), 60)
-        files = [name for name in os.listdir(folder) if re.match(r"fit-perf-.*\.prof$", name)]
-        self.assertEqual(sorted(names(actions, "fit", "perf", "")), sorted(files))
+        files = sorted(name for name in os.listdir(folder) if re.match(r"fit-perf-.*\.prof$", name))
+        self.assertEqual(sorted(names(actions, "fit", "perf", "")), files)
+        self.assertEqual(sorted(parts(files)), sorted(("fit", "perf", "", action, "") for action in actions))
+
+    def test_names_of_the_cases(self):
+        got = {}
+        for case in ("078-lightning-action-with-slash", "079-lightning-brackets-braces-quotes",
+                     "080-lightning-action-name-of-249-bytes", "081-lightning-empty-profiles"):
+            folder = shared("cases/%s/input.d" % case)
+            paths = sorted(os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names)
+            got[case[:3]] = parts(paths)
+        state = "[Callback]ModelCheckpoint{'monitor': 'val/f1', 'mode': 'max', 'every_n_epochs': 2}.on_fit_end"
+        self.assertEqual(got["078"], [
+            ("fit", "perf_logs", "", state, ""),
+            ("fit", "perf_logs", "", "[Strategy]SingleDeviceStrategy.on_train_end", ""),
+        ])
+        self.assertEqual(got["079"], [
+            ("fit", "run", "0", "[Callback]EarlyStopping{'monitor': 'val_loss', 'mode': 'min'}.on_fit_end", ""),
+            ("fit", "run", "0", "[LightningDataModule]my-data.setup", ""),
+            ("fit", "run", "0", "run_training_epoch", ""),
+            ("fit", "run", "1", "[Callback]TQDMProgressBar.on_fit_end", ""),
+            ("validate", "run", "0", "[Strategy]DDPStrategy.validation_step", ""),
+        ])
+        long_actions = [action for _, _, _, action, _ in got["080"]]
+        self.assertEqual([part[:3] for part in got["080"]], [("fit", "run", "0")] * 2)
+        self.assertEqual(len(set(names(long_actions))), 2)
+        self.assertLessEqual(max(len(name) for name in names(long_actions, "validate", "a-longer-name", "1000")), 255)
+        self.assertEqual(len(set(names(long_actions, "validate", "a-longer-name", "1000"))), 2)
+        self.assertEqual(got["081"], [("fit", "run", "", action, "") for action in "abc"])
 
 
 if __name__ == "__main__":
