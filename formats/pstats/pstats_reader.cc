@@ -919,7 +919,7 @@ int SniffPstats(absl::string_view head) {
                       (code == marshal::kTuple && absl::StartsWith(head.substr(2), absl::string_view("\3\0\0\0", 4)));
   if (is_key) return 90;
   // Bytes that no JSON has there, not even a damaged one.
-  const bool is_binary = is_flagged || head[1] < 0 ||
+  const bool is_binary = is_flagged || head[1] < 0 || code == marshal::kSmallTuple || code == marshal::kTuple ||
                          std::any_of(head.begin(), head.begin() + std::min<size_t>(head.size(), 6), [](char c) {
                            return static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\r' && c != '\t';
                          });
