@@ -106,7 +106,8 @@ class Analysis {
       Rows();
       Texts();
       Sums();
-      if (!Find("caller_without_row") && !Find("callers_without_times")) Walks();
+      // Otherwise the viewers don't come that far, or see other times than we do.
+      if (!Find("caller_without_row") && !Find("callers_without_times") && !Find("non_finite_time")) Walks();
     }
     std::stable_sort(health_.findings.begin(), health_.findings.end(),
                      [](const ProfileFinding& a, const ProfileFinding& b) { return a.severity > b.severity; });

@@ -153,6 +153,23 @@ void AddMissingRows(Graph* graph, RepairSummary* summary) {
   }
 }
 
+void LengthenRoots(Graph* graph, RepairSummary* summary) {
+  std::vector<bool> has_caller(graph->nodes.size());
+  std::vector<CallStats> callees(graph->nodes.size());
+  for (const Graph::Edge& e : graph->edges) {
+    has_caller[e.callee] = true;
+    callees[e.caller].Add(e.stats);
+  }
+  for (size_t i = 0; i < graph->nodes.size(); ++i) {
+    CallStats& stats = graph->nodes[i].stats;
+    if (has_caller[i] || (stats.cumulative_ns > 0 && stats.cumulative_ns >= stats.own_ns)) continue;
+    const int64_t whole_ns = SaturatingAdd(stats.own_ns, callees[i].cumulative_ns);
+    if (whole_ns == stats.cumulative_ns) continue;
+    stats.cumulative_ns = whole_ns;
+    ++summary->lengthened_root_count;
+  }
+}
+
 // Distances from `starts` (1: a start itself; 0: not reached) along the edges of a profile.
 void AddLevels(const Profile& profile, const CallGraph& graph, std::vector<FunctionId> starts,
                std::vector<uint32_t>* levels) {
@@ -404,6 +421,10 @@ std::vector<std::string> RepairSummary::Sentences() const {
   if (added_row_count > 0) {
     out.push_back(absl::StrCat("rows added for ", Count(added_row_count, "caller", "callers"), " without one"));
   }
+  if (lengthened_root_count > 0) {
+    out.push_back(absl::StrCat("as long as what they call: ", Count(lengthened_root_count, "function", "functions"),
+                               " that nothing calls"));
+  }
   if (dropped_row_count > 0) {
     out.push_back(
         absl::StrCat(Count(dropped_row_count, "function", "functions"), " not reached from the root dropped"));
@@ -433,6 +454,7 @@ Profile RepairProfile(const Profile& profile, const RepairOptions& options, Repa
   RaiseNegativeTimes(&graph, summary);
   ShareOutTimes(&graph, summary);
   AddMissingRows(&graph, summary);
+  LengthenRoots(&graph, summary);
   if (graph.nodes.empty()) graph.AddNode("~", kNothingName, {1, 1, 0, 0});
   Profile repaired = graph.Build();
   if (root) repaired = UnderRoot(repaired, FunctionId{*root}, summary);

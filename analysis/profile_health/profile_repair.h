@@ -7,7 +7,8 @@
 //   1. A time below 0 becomes 0.
 //   2. Where the calls by all callers of a function have no time, though the function has: its times are shared out by
 //      their calls. (So do viewers that read the counts of the module `profile`.)
-//   3. A function that is only named as a caller becomes a row: 1 call, no own time, as long as what it calls.
+//   3. A function that is only named as a caller becomes a row: 1 call, no own time, as long as what it calls. So does
+//      a function without callers whose cumulative time is 0 or less than its own.
 //   4. With RepairOptions::root, that function becomes the only one without callers. What it doesn't reach is dropped,
 //      and so are calls from there: the numbers of what remains are those of its remaining callers.
 //   5. An empty profile gets a function '<nothing recorded>'. If no function without callers lasts over 10 us, nothing
@@ -50,11 +51,12 @@ struct RepairSummary {
   uint64_t negative_time_count = 0;  // numbers set to 0
   uint64_t timed_edge_count = 0;     // edges that were given times
   uint64_t added_row_count = 0;      // callers that became rows
-  uint64_t dropped_row_count = 0;    // not reached from the root
-  bool has_viewer_root = false;      // a row was added above
-  uint32_t max_depth = 0;            // chains were cut here; 0: nowhere
-  uint64_t deeper_row_count = 0;     // rows merged into '<deeper>'
-  uint64_t deeper_edge_count = 0;    // edges between remaining rows that go there now
+  uint64_t lengthened_root_count = 0;
+  uint64_t dropped_row_count = 0;  // not reached from the root
+  bool has_viewer_root = false;    // a row was added above
+  uint32_t max_depth = 0;          // chains were cut here; 0: nowhere
+  uint64_t deeper_row_count = 0;   // rows merged into '<deeper>'
+  uint64_t deeper_edge_count = 0;  // edges between remaining rows that go there now
   int64_t padding_ns = 0;
   uint64_t renamed_count = 0;
 

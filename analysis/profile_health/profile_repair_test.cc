@@ -115,6 +115,17 @@ TEST(RepairProfileTest, AddsMissingRows) {
   EXPECT_EQ(Failures(repaired), "");
 }
 
+TEST(RepairProfileTest, LengthensRoots) {
+  Profile profile;
+  const FunctionId root = Row(&profile, "root", {1, 1, 20'000, 0});
+  profile.AddCallerStats(root, Row(&profile, "a", {1, 1, 30'000, 30'000}), {1, 1, 30'000, 30'000});
+  RepairSummary summary;
+  EXPECT_EQ(Text(RepairProfile(profile, {}, &summary)),
+            "root 1/1 20000 50000\n"
+            "a 1/1 30000 30000 <root 1/1 30000 30000");
+  EXPECT_THAT(summary.Sentences(), ElementsAre("as long as what they call: 1 function that nothing calls"));
+}
+
 TEST(RepairProfileTest, MakesEveryProfileOpen) {
   struct Case {
     std::string name;
