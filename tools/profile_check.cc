@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "analysis/profile_health/profile_repair.h"
+#include "analysis/profile_table/function_text.h"
 #include "formats/io/input.h"
 #include "formats/io/output.h"
 #include "formats/pstats/pstats_reader.h"
@@ -39,6 +40,13 @@ std::string Plural(uint64_t count, absl::string_view word) {
 std::string PercentText(double share) {
   const int64_t tenths = static_cast<int64_t>(std::min(share, 1e9) * 1000);
   return absl::StrFormat("%d.%d %%", tenths / 10, tenths % 10);
+}
+
+// For terminals and UTF-8 files.
+std::string ShownFunction(const Profile& profile, FunctionId function) {
+  std::string text;
+  profile_table::AppendPrintable(FunctionText(profile, function), &text);
+  return Printable(text, 200);
 }
 
 std::string ViewersText(profile_health::ViewerSet viewers) { return absl::StrJoin(viewers.Names(), ", "); }
@@ -81,7 +89,7 @@ std::string ProfileHealthText(absl::string_view name, const Profile& profile, co
                   Plural(profile.row_count(), "function"), ", ", Plural(total.call_count, "call"), ", ",
                   MicrosText(total.own_ns), " of own time\n");
   if (health.snakeviz_root) {
-    absl::StrAppend(&out, "  SnakeViz starts at ", Printable(FunctionText(profile, *health.snakeviz_root), 200));
+    absl::StrAppend(&out, "  SnakeViz starts at ", ShownFunction(profile, *health.snakeviz_root));
     if (health.snakeviz_share) absl::StrAppend(&out, ", ", PercentText(*health.snakeviz_share), " of the time");
     out += '\n';
   }
@@ -90,18 +98,23 @@ std::string ProfileHealthText(absl::string_view name, const Profile& profile, co
     if (!finding.viewers.empty()) absl::StrAppend(&out, " (", ViewersText(finding.viewers), ")");
     absl::StrAppend(&out, ": ", finding.count, "; ", finding.text, "\n");
     for (const FunctionId f : finding.first) {
-      absl::StrAppend(&out, "             ", Printable(FunctionText(profile, f), 200), "\n");
+      absl::StrAppend(&out, "             ", ShownFunction(profile, f), "\n");
     }
   }
   return out;
 }
 
 void WriteProfileHealth(const Profile& profile, const ProfileHealth& health, json::Writer* w) {
+  const auto write_text = [&](absl::string_view text) {
+    std::string clean;
+    profile_table::AppendWithoutSurrogates(text, &clean);
+    w->String(clean);
+  };
   const auto write_function = [&](FunctionId f) {
     w->BeginObject();
-    w->Key("file"), w->String(profile.file(f));
+    w->Key("file"), write_text(profile.file(f));
     w->Key("line"), w->Int(profile.function(f).line);
-    w->Key("name"), w->String(profile.name(f));
+    w->Key("name"), write_text(profile.name(f));
     w->EndObject();
   };
   const auto write_viewers = [&](profile_health::ViewerSet viewers) {
@@ -179,7 +192,7 @@ int RepairToFile(const Profile& profile, const ParsedFlags& flags, const Command
     const absl::StatusOr<FunctionId> root = FindRoot(profile, *pattern);
     if (!root.ok()) return context.Fail(root.status());
     options.root = *root;
-    context.Warn(absl::StrCat("the root is ", Printable(FunctionText(profile, *root), 200)));
+    context.Warn(absl::StrCat("the root is ", ShownFunction(profile, *root)));
   }
   RepairSummary summary;
   const Profile repaired = profile_health::RepairProfile(profile, options, &summary);

@@ -109,6 +109,16 @@ TEST_F(ProfileCheckTest, PrintsJson) {
                                      "\"count\":1,\"first\":[{\"file\":\"a.py\",\"line\":1,\"name\":\"main\"}]"));
 }
 
+TEST_F(ProfileCheckTest, PrintsUtf8WhateverNamesAre) {
+  Write("x.fake", "FAKE\nfunction a\xed\xb2\x80.py 1 ma\x1bin 1 1 25000 25000\n");
+  for (const char* format : {"text", "json"}) {
+    const std::string out = Run({"x.fake", "--format", format}).out;
+    EXPECT_THAT(out, HasSubstr("udc80.py"));
+    EXPECT_THAT(out, Not(HasSubstr("\xed")));
+    EXPECT_THAT(out, Not(HasSubstr("\x1b")));
+  }
+}
+
 TEST_F(ProfileCheckTest, ReportsATimelineAndItsProfile) {
   Write("both.fake", absl::StrCat(kBad, "slice a c 1 1 0 1\n"));
   const std::string text = Run({"both.fake"}).out;
