@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "formats/pstats/action_file_name.h"
 #include "formats/pstats/pstats_options.h"
 #include "formats/pstats/pstats_reader.h"
 #include "formats/pstats/pstats_writer.h"
@@ -16,6 +17,8 @@ namespace tracekiln {
 namespace {
 
 using pstats::ExporterOptions;
+using pstats::NamedProfile;
+using Per = ExporterOptions::Per;
 
 // A trace without rows and with a profile.
 class ProfileSource final : public TraceSource {
@@ -96,6 +99,64 @@ absl::Status Write(TraceSource& source, const ExportOptions& options, io::ByteSi
   return pstats::WritePstats(profile, parsed->writer, sink);
 }
 
+bool WritesDirectory(const ExportOptions& options) {
+  const absl::StatusOr<ExporterOptions> parsed = Parse(options);
+  return parsed.ok() && parsed->per != Per::kTrace;
+}
+
+absl::Status WriteFile(const std::string& name, absl::string_view bytes, OutputDirectory& directory) {
+  absl::StatusOr<std::unique_ptr<io::ByteSink>> sink = directory.Create(name);
+  if (!sink.ok()) return sink.status();
+  (*sink)->Write(bytes);
+  return (*sink)->Close();
+}
+
+absl::Status WriteDirectory(TraceSource& source, const ExportOptions& options, OutputDirectory& directory,
+                            io::Executor&) {
+  absl::StatusOr<ExporterOptions> parsed = Parse(options);
+  if (!parsed.ok()) return parsed.status();
+  if (source.can_rewind()) {
+    if (absl::Status status = source.Rewind(); !status.ok()) return status;
+  }
+  pstats::TimelineProfiler profiler(parsed->timeline);
+  const absl::StatusOr<bool> has_timeline = ReadTimeline(source, options, &profiler);
+  if (!has_timeline.ok()) return has_timeline.status();
+  if (!*has_timeline) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        source.info().source_name, ": holds a profile without threads and actions; it can only become one file"));
+  }
+  const std::optional<int64_t> rank = parsed->rank.has_value() ? parsed->rank : source.info().rank;
+  pstats::ActionFileNamer namer(parsed->stage, parsed->filename, rank);
+  std::vector<pstats::ActionIndexEntry> index;
+  uint64_t empty_count = 0;
+  const auto use = [&](NamedProfile made) -> absl::Status {
+    if (made.profile.row_count() == 0) {
+      ++empty_count;
+      return absl::OkStatus();
+    }
+    pstats::AddViewerRoot(&made.profile);
+    pstats::ActionIndexEntry entry;
+    entry.action = made.name;
+    entry.file = namer.NameFor(made.name);
+    entry.call_count = static_cast<int64_t>(made.call_count);
+    entry.duration_ns = made.duration_ns;
+    absl::StatusOr<std::unique_ptr<io::ByteSink>> sink = directory.Create(entry.file);
+    if (!sink.ok()) return sink.status();
+    if (absl::Status status = pstats::WritePstats(made.profile, parsed->writer, **sink); !status.ok()) return status;
+    if (absl::Status status = (*sink)->Close(); !status.ok()) return status;
+    index.push_back(std::move(entry));
+    return absl::OkStatus();
+  };
+  const absl::Status status = parsed->per == Per::kAction ? profiler.ForEachAction(use) : profiler.ForEachThread(use);
+  if (!status.ok()) return status;
+  if (empty_count > 0) Say(options, absl::StrCat(empty_count, " files would have been empty and were not written"));
+  if (index.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(source.info().source_name, ": nothing of it is left with these options"));
+  }
+  return WriteFile(namer.IndexName(), pstats::ActionIndexJson(index), directory);
+}
+
 Format MakePstatsFormat() {
   Format format;
   format.name = "pstats";
@@ -106,6 +167,8 @@ Format MakePstatsFormat() {
   format.sniff = &pstats::SniffPstats;
   format.open = &Open;
   format.write = &Write;
+  format.writes_directory = &WritesDirectory;
+  format.write_directory = &WriteDirectory;
   return format;
 }
 

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -81,9 +81,15 @@ std::vector<uint32_t> SlicesWithin(const HostThread& thread, const ThreadNesting
   return slices;
 }
 
+// "1262 NAME", "PID/1262 NAME". Kineto's own names begin with "thread 1262" already.
 std::string ThreadTitle(const HostThread& thread, bool has_pid) {
-  return absl::StrCat(has_pid ? absl::StrCat(thread.pid, "/") : "", thread.tid, thread.name.empty() ? "" : " ",
-                      thread.name);
+  absl::string_view name = thread.name;
+  if (absl::ConsumePrefix(&name, "thread ") && absl::ConsumePrefix(&name, thread.tid)) {
+    name = absl::StripLeadingAsciiWhitespace(name);
+  } else {
+    name = thread.name;
+  }
+  return absl::StrCat(has_pid ? absl::StrCat(thread.pid, "/") : "", thread.tid, name.empty() ? "" : " ", name);
 }
 
 }  // namespace
