@@ -5,6 +5,7 @@
 
 #include "formats/chrome/chrome_exporter.h"
 #include "formats/chrome/chrome_importer.h"
+#include "formats/chrome/chrome_peek.h"
 
 namespace tracekiln {
 namespace {
@@ -18,6 +19,10 @@ absl::Status Write(TraceSource& source, const ExportOptions& options, io::ByteSi
   return chrome::ExportChrome(source, options, sink, executor);
 }
 
+absl::Status CheckOptions(const ExportOptions& options) {
+  return chrome::ParseExporterOptions(options.format).status();
+}
+
 Format MakeChromeFormat() {
   Format format;
   format.name = "chrome";
@@ -26,7 +31,9 @@ Format MakeChromeFormat() {
   format.capabilities = kSlices | kInstants | kCounters | kFlows | kArgs | kMetadata | kEveryEvent | kFileOrder;
   format.export_options = chrome::ExporterOptionSpecs();
   format.sniff = &chrome::SniffChromeJson;
+  format.peek = [](const io::Input& input, TraceInfo* info) { chrome::PeekChromeJson(input.Head(), info); };
   format.open = &Open;
+  format.check_export_options = &CheckOptions;
   format.write = &Write;
   format.needs_rewind = true;
   return format;

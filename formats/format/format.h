@@ -71,7 +71,7 @@ class OutputDirectory {
  public:
   virtual ~OutputDirectory() = default;
   // A new file; the caller closes the sink. `name` has at most 255 bytes and no "/". InvalidArgument if it was made
-  // before, else errors of the file system.
+  // before or can't be a file's name, else errors of the file system.
   [[nodiscard]] virtual absl::StatusOr<std::unique_ptr<io::ByteSink>> Create(absl::string_view name) = 0;
 };
 
@@ -87,9 +87,17 @@ struct Format {
   // certain (magic bytes), 50 = looks like it. Null if the format can't be read.
   int (*sniff)(absl::string_view head) = nullptr;
 
+  // Sets info->rank and info->world_size to what can be known of them without reading the trace: from input.Head() and
+  // a few more reads at most. Leaves alone what is not known; damage is no error. Null: nothing can be known.
+  void (*peek)(const io::Input& input, TraceInfo* info) = nullptr;
+
   // Opens a trace for reading. Errors name the file. `executor` must outlive the source. Null if it can't be read.
   absl::StatusOr<std::unique_ptr<TraceSource>> (*open)(std::unique_ptr<io::Input> input, const ImportOptions& options,
                                                        io::Executor& executor) = nullptr;
+
+  // InvalidArgument, with the key, if `write` and `write_directory` would refuse these options: for callers that want
+  // to know before they open anything. Null: they are only checked there.
+  absl::Status (*check_export_options)(const ExportOptions& options) = nullptr;
 
   // Writes a whole trace; the caller closes the sink. If `needs_rewind`, the source must be rewindable (spool.h makes
   // any source so) and is rewound first. The bytes written don't depend on the executor. Null if it can't be written.

@@ -7,6 +7,7 @@
 #include "formats/format/spool.h"
 #include "formats/intermediate/kiln_reader.h"
 #include "formats/intermediate/kiln_writer.h"
+#include "formats/kiln/kiln_peek.h"
 
 namespace tracekiln {
 namespace {
@@ -35,8 +36,7 @@ absl::StatusOr<std::unique_ptr<TraceSource>> OpenKiln(std::unique_ptr<io::Input>
   return std::unique_ptr<TraceSource>(*std::move(reader));
 }
 
-absl::Status WriteKilnFormat(TraceSource& source, const ExportOptions& options, io::ByteSink& sink,
-                             io::Executor& executor) {
+absl::StatusOr<kiln::EncodeOptions> ParseOptions(const ExportOptions& options) {
   kiln::EncodeOptions encode;
   for (const auto& [key, value] : options.format) {
     if (key != kLevel) {
@@ -46,7 +46,16 @@ absl::Status WriteKilnFormat(TraceSource& source, const ExportOptions& options, 
       return absl::InvalidArgumentError(absl::StrCat("format kiln: expected level=1 to 19, got \"", value, "\""));
     }
   }
-  return kiln::WriteKiln(source, encode, sink, executor);
+  return encode;
+}
+
+absl::Status CheckOptions(const ExportOptions& options) { return ParseOptions(options).status(); }
+
+absl::Status WriteKilnFormat(TraceSource& source, const ExportOptions& options, io::ByteSink& sink,
+                             io::Executor& executor) {
+  const absl::StatusOr<kiln::EncodeOptions> encode = ParseOptions(options);
+  if (!encode.ok()) return encode.status();
+  return kiln::WriteKiln(source, *encode, sink, executor);
 }
 
 Format MakeKilnFormat() {
@@ -58,7 +67,9 @@ Format MakeKilnFormat() {
       kSlices | kInstants | kCounters | kFlows | kArgs | kMetadata | kEveryEvent | kFileOrder | kProfile;
   format.export_options = {{kLevel, "1..19", "1", "Level of the zstd compression."}};
   format.sniff = &kiln::SniffKiln;
+  format.peek = &kiln::PeekKiln;
   format.open = &OpenKiln;
+  format.check_export_options = &CheckOptions;
   format.write = &WriteKilnFormat;
   return format;
 }
