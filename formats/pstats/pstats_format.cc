@@ -166,6 +166,7 @@ Format MakePstatsFormat() {
   format.export_options = pstats::ExporterOptionSpecs();
   format.sniff = &pstats::SniffPstats;
   format.open = &Open;
+  format.check_export_options = [](const ExportOptions& options) { return Parse(options).status(); };
   format.write = &Write;
   format.writes_directory = &WritesDirectory;
   format.write_directory = &WriteDirectory;
