@@ -81,8 +81,8 @@ class Profile {
   bool AddStats(FunctionId function, const CallStats& stats);
   // Adds to the numbers of the calls of `callee` by `caller`. False if there was such an edge already.
   bool AddCallerStats(FunctionId caller, FunctionId callee, const CallStats& stats);
-  // Adds an edge that the caller knows to be new, for decoders: no look-up. The next AddCallerStats or AddEdge makes the
-  // index of all edges anew, so don't mix them one by one. REQUIRES: there is no such edge.
+  // Adds an edge that the caller knows to be new, for decoders: no look-up. The next AddCallerStats or AddEdge makes
+  // the index of all edges anew, so don't mix them one by one. REQUIRES: there is no such edge.
   void AppendEdge(FunctionId caller, FunctionId callee, const CallStats& stats) {
     edges_.push_back({caller, callee, stats});
     edge_index_.clear();

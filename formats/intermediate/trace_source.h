@@ -70,8 +70,8 @@ class TraceSource {
   // always.
   virtual const TraceInfo& info() const = 0;
 
-  // The profile section, or null if the trace has none. A trace may have rows, a profile, or both. Known when info() is.
-  // Owned by the source; valid as long as it lives.
+  // The profile section, or null if the trace has none. A trace may have rows, a profile, or both. Known when info()
+  // is. Owned by the source; valid as long as it lives.
   virtual const Profile* profile() const { return nullptr; }
 
   // For progress: bytes of input read so far and in all (compressed, as they lie on disk); total is 0 if unknown.
