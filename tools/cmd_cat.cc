@@ -9,10 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "formats/intermediate/nanos.h"
+#include "formats/intermediate/profile.h"
 #include "formats/json/writer.h"
 #include "re2/re2.h"
 #include "tools/commands.h"
 #include "tools/open_trace.h"
+#include "tools/profile_fields.h"
 #include "tools/progress.h"
 #include "tools/trace_summary.h"
 
@@ -233,6 +235,54 @@ void WriteEvent(const EventBatch& batch, size_t row, uint64_t ordinal, absl::str
   w.EndObject();
 }
 
+void WriteFunction(const Profile& profile, const CallGraph& graph, FunctionId function, absl::string_view input,
+                   std::string* out) {
+  json::Writer w(out);
+  w.BeginObject();
+  if (!input.empty()) w.Key("input"), w.String(input);
+  WriteFunctionName(profile, function, &w);
+  WriteCallStats(profile.function(function).stats, &w);
+  if (!profile.function(function).is_row) w.Key("is_row"), w.Bool(false);
+  w.Key("callers");
+  w.BeginArray();
+  for (const uint32_t e : graph.CallersOf(function)) {
+    const Profile::Edge& edge = profile.edges()[e];
+    w.BeginObject();
+    WriteFunctionName(profile, edge.caller, &w);
+    WriteCallStats(edge.stats, &w);
+    w.EndObject();
+  }
+  w.EndArray();
+  w.EndObject();
+}
+
+// All functions that the filter wants: the rows in their order, then those that are only callers. Filters of times,
+// categories, kinds and tracks are for events.
+void WriteProfile(const Profile& profile, const Filter& filter, absl::string_view input, uint64_t* left,
+                  io::ByteSink* sink) {
+  if (filter.has_window || !filter.categories.empty() || !filter.kinds.empty() || filter.pid) return;
+  const CallGraph graph(profile);
+  std::vector<FunctionId> functions = profile.rows();
+  for (uint32_t f = 0; f < profile.functions().size(); ++f) {
+    if (!profile.functions()[f].is_row) functions.push_back(FunctionId{f});
+  }
+  std::string block;
+  for (const FunctionId f : functions) {
+    if (*left == 0 || !sink->status().ok()) break;
+    const absl::string_view name = profile.name(f);
+    if (filter.name != nullptr && !RE2::PartialMatch(re2::StringPiece(name.data(), name.size()), *filter.name))
+      continue;
+    WriteFunction(profile, graph, f, input, &block);
+    block += '\n';
+    --*left;
+    if (block.size() >= kBlockBytes) {
+      sink->Write(block);
+      block.clear();
+    }
+  }
+  sink->Write(block);
+}
+
 // Whether the trace is that of the wanted rank. A trace that can be read only once may tell its rank behind its events:
 // then this reads it all, and *is_used_up is set.
 absl::StatusOr<bool> HasRank(TraceSource& source, int64_t rank, bool* is_used_up) {
@@ -284,6 +334,9 @@ int RunOne(const std::string& path, const ParsedFlags& flags, CommandContext& co
   meter.Finish();
   context.out.Write(block);
   if (!status.ok()) return context.Fail(status);
+  if (ordinal == 0 && *left > 0 && source.profile() != nullptr) {
+    WriteProfile(*source.profile(), filter, shown_file, left, &context.out);
+  }
   if (*left == 0) return kDone;  // the report would be that of a part
   SayReport(context, path, source.info().report);
   return source.info().report.salvaged ? kDoneWithLosses : kDone;
@@ -313,17 +366,22 @@ const Command& CatCommand() {
   static const Command* const command = [] {
     auto* c = new Command{"cat",
                           "IN… [filters]",
-                          "print events as JSON lines, in file order",
+                          "print events as JSON lines, in file order, or the functions of a profile",
                           "Each line has the row's number, kind, ts_us and dur_us (microseconds from the trace's base; "
                           "dur_us is null for\n"
                           "a slice that never ended), name, cat, pid, tid, correlation, \"flow\" (the row stands for a "
                           "flow event as well),\n"
                           "\"args\", and \"fields\": the event's other keys. Filters of different kinds must all "
                           "match; of --category and\n"
-                          "--kind, which can be repeated, one must.",
+                          "--kind, which can be repeated, one must.\n"
+                          "A file that holds only a profile gives a line per function: file, line (null for "
+                          "built-ins), name, calls,\n"
+                          "primitive_calls, own_ns, cumulative_ns, callers. Of the filters --name, --rank and --limit "
+                          "are for these too.",
                           "  tracekiln cat --category kernel --from-us 1000 --to-us 2500.5 rank0.json.gz\n"
                           "  tracekiln cat --kind slice --name '^aten::(mm|addmm)$' --limit 10 trace.kiln\n"
-                          "  tracekiln cat --track 0:7 - < trace.json",
+                          "  tracekiln cat --track 0:7 - < trace.json\n"
+                          "  tracekiln cat --name forward train.prof",
                           ReadFlags(),
                           Run};
     for (const Flag& flag : std::initializer_list<Flag>{
@@ -334,7 +392,7 @@ const Command& CatCommand() {
              {"rank", 'r', "N", "only traces of this rank"},
              {"track", 't', "PID[:TID]", "only this process, or this thread or stream"},
              {"name", 'n', "RE2", "only names in which this regular expression is found"},
-             {"limit", 'l', "N", "stop after N events"},
+             {"limit", 'l', "N", "stop after N events or functions"},
          }) {
       c->flags.push_back(flag);
     }

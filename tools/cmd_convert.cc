@@ -13,6 +13,7 @@
 #include "formats/io/output.h"
 #include "tools/commands.h"
 #include "tools/open_trace.h"
+#include "tools/output_directory.h"
 #include "tools/output_path.h"
 #include "tools/progress.h"
 
@@ -35,11 +36,63 @@ class ForwardingSink final : public io::ByteSink {
   io::ByteSink* const to_;
 };
 
+// Passes a source through, of which the first batch can be looked for before anybody reads it.
+class PeekingSource final : public TraceSource {
+ public:
+  explicit PeekingSource(std::unique_ptr<TraceSource> source) : source_(std::move(source)) {}
+
+  // Whether there is a batch. REQUIRES: nothing was read yet.
+  absl::StatusOr<bool> HasBatch() {
+    first_ = source_->Next(&batch_);
+    return *first_;
+  }
+
+  absl::StatusOr<bool> Next(EventBatch* batch) override {
+    if (!first_) return source_->Next(batch);
+    const absl::StatusOr<bool> first = *std::exchange(first_, std::nullopt);
+    std::swap(*batch, batch_);
+    batch_ = EventBatch();
+    return first;
+  }
+  absl::Status Rewind() override {
+    first_.reset();
+    return source_->Rewind();
+  }
+  bool can_rewind() const override { return source_->can_rewind(); }
+  const TraceInfo& info() const override { return source_->info(); }
+  const Profile* profile() const override { return source_->profile(); }
+  Progress progress() const override { return source_->progress(); }
+
+ private:
+  const std::unique_ptr<TraceSource> source_;
+  EventBatch batch_;
+  std::optional<absl::StatusOr<bool>> first_;  // what Next gave for batch_
+};
+
 struct Plan {
   std::string input;
   std::string output;  // "-": standard output
   CompressionChoice compression;
 };
+
+// As MakePlans, for options that make several files of a trace: all into the directory that is every plan's output.
+absl::StatusOr<std::vector<Plan>> MakeDirectoryPlans(const ParsedFlags& flags) {
+  if (flags.Has("compress")) {
+    return absl::InvalidArgumentError("--compress is for one file, and these options write several");
+  }
+  const std::optional<std::string> output = flags.Get("output");
+  if (!output || output->empty() || *output == "-") {
+    return absl::InvalidArgumentError("these options write several files: say into which directory with -o DIRECTORY");
+  }
+  if (!CanBeDirectory(*output)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("these options write several files: \"", *output, "\" must be a directory",
+                     FileExists(*output) ? "" : ", or one that can be made in a directory that exists"));
+  }
+  std::vector<Plan> plans;
+  for (const std::string& input : flags.positional()) plans.push_back({input, *output, {}});
+  return plans;
+}
 
 // What is to be done, or what is wrong with the command line.
 absl::StatusOr<std::vector<Plan>> MakePlans(const ParsedFlags& flags, const Format& to,
@@ -49,6 +102,11 @@ absl::StatusOr<std::vector<Plan>> MakePlans(const ParsedFlags& flags, const Form
     absl::StatusOr<CompressionChoice> choice = ParseCompression(*text);
     if (!choice.ok()) return choice.status();
     compression = *choice;
+    // Is there such a level?
+    std::string ignored;
+    auto sink = std::make_unique<io::StringSink>(&ignored, absl::StrCat("--compress ", *text));
+    const absl::Status level = io::MakeCompressingSink(std::move(sink), choice->compression, choice->level).status();
+    if (!level.ok()) return level;
   }
   const std::vector<std::string>& inputs = flags.positional();
   const std::optional<std::string> output = flags.Get("output");
@@ -108,28 +166,65 @@ absl::StatusOr<std::unique_ptr<io::ByteSink>> MakeSink(const Plan& plan, Command
   return io::CreateOutput(plan.output, options);
 }
 
-int ConvertOne(const Plan& plan, const Format& to, const ParsedFlags& flags, CommandContext& context) {
+// Writes `source` as the plan says; the sink is closed, or the files are.
+absl::Status WriteTrace(TraceSource& source, const Plan& plan, const Format& to, const ExportOptions& options,
+                        DirectoryOutput* directory, CommandContext& context) {
+  if (directory != nullptr) return to.write_directory(source, options, *directory, context.executor);
+  absl::StatusOr<std::unique_ptr<io::ByteSink>> sink = MakeSink(plan, context);
+  if (!sink.ok()) return sink.status();
+  if (absl::Status status = to.write(source, options, **sink, context.executor); !status.ok()) return status;
+  return (*sink)->Close();
+}
+
+// `directory`: for options that make several files, else null.
+int ConvertOne(const Plan& plan, const Format& to, ExportOptions options, DirectoryOutput* directory,
+               const ParsedFlags& flags, CommandContext& context) {
   absl::StatusOr<OpenedTrace> trace = OpenTrace(plan.input, flags, context, to.export_options);
   if (!trace.ok()) return context.Fail(trace.status());
   ProgressMeter meter(context.shows_progress, context.err);
   std::unique_ptr<TraceSource> source =
       std::make_unique<ProgressSource>(std::move(trace->source), &meter, context.is_interrupted);
+  bool loses_profile = false;
+  if ((to.capabilities & kProfile) == 0) {
+    auto peeking = std::make_unique<PeekingSource>(std::move(source));
+    const absl::StatusOr<bool> has_rows = peeking->HasBatch();
+    if (!has_rows.ok() || (!*has_rows && peeking->profile() != nullptr)) meter.Finish();
+    if (!has_rows.ok()) return context.Fail(has_rows.status());
+    if (!*has_rows && peeking->profile() != nullptr) {
+      return context.Fail(absl::FailedPreconditionError(absl::StrCat(
+          plan.input, ": holds a profile (calls and times per function), no events: it can't be written as ",
+          to.name)));
+    }
+    source = std::move(peeking);
+    loses_profile = true;
+  }
   if (to.needs_rewind && !source->can_rewind()) {
     absl::StatusOr<std::unique_ptr<TraceSource>> rewindable = MakeRewindable(std::move(source), context.executor);
     meter.Finish();
     if (!rewindable.ok()) return context.Fail(rewindable.status());
     source = std::make_unique<ProgressSource>(*std::move(rewindable), &meter, context.is_interrupted);
   }
-  absl::StatusOr<std::unique_ptr<io::ByteSink>> sink = MakeSink(plan, context);
-  if (!sink.ok()) return context.Fail(sink.status());
-  ExportOptions options;
-  options.format = OptionsFor(flags, to.export_options);
-  absl::Status status = to.write(*source, options, **sink, context.executor);
+  options.note = [&](absl::string_view sentence) {
+    meter.Finish();
+    context.Warn(absl::StrCat(plan.input, ": ", sentence));
+  };
+  const size_t files_before = directory == nullptr ? 0 : directory->file_count();
+  const absl::Status status = WriteTrace(*source, plan, to, options, directory, context);
   meter.Finish();
-  if (status.ok()) status = (*sink)->Close();
-  if (!status.ok()) return context.Fail(status);
+  if (!status.ok()) {
+    if (directory != nullptr) directory->RemoveIfEmpty();
+    return context.Fail(status);
+  }
   const TraceInfo& info = source->info();
   SayReport(context, plan.input, info.report);
+  if (loses_profile && source->profile() != nullptr) {
+    context.Warn(absl::StrCat(plan.input, ": its profile section is not in the output: ", to.name, " can't hold one"));
+  }
+  if (directory != nullptr) {
+    const size_t count = directory->file_count() - files_before;
+    context.Warn(absl::StrCat(plan.input, ": ", count, count == 1 ? " file" : " files", " written into \"",
+                              directory->path(), "\""));
+  }
   return info.report.salvaged ? kDoneWithLosses : kDone;
 }
 
@@ -152,10 +247,25 @@ int Run(const ParsedFlags& flags, CommandContext& context) {
   }
   if (flags.positional().empty())
     return context.Misused("which trace? give at least one file, or - for standard input");
-  const absl::StatusOr<std::vector<Plan>> plans = MakePlans(flags, *to, context.formats);
+  ExportOptions options;
+  options.format = OptionsFor(flags, to->export_options);
+  if (to->check_export_options != nullptr) {
+    if (const absl::Status status = to->check_export_options(options); !status.ok()) {
+      return context.Misused(absl::StrCat("bad option: ", status.message()));
+    }
+  }
+  const bool is_directory = to->writes_directory != nullptr && to->writes_directory(options);
+  const absl::StatusOr<std::vector<Plan>> plans =
+      is_directory ? MakeDirectoryPlans(flags) : MakePlans(flags, *to, context.formats);
   if (!plans.ok()) return context.Misused(plans.status().message());
+  std::optional<DirectoryOutput> directory;
+  if (is_directory) {
+    directory.emplace(plans->front().output, DirectoryOutput::Options{flags.Has("force"), flags.positional()});
+  }
   std::vector<int> codes;
-  for (const Plan& plan : *plans) codes.push_back(ConvertOne(plan, *to, flags, context));
+  for (const Plan& plan : *plans) {
+    codes.push_back(ConvertOne(plan, *to, options, directory ? &*directory : nullptr, flags, context));
+  }
   return CombinedStatus(codes);
 }
 
@@ -172,7 +282,11 @@ const Command& ConvertCommand() {
         "that exists is only replaced with --force. An explicit -o PATH replaces what is there, but never an input. "
         "With\n"
         "several inputs -o must be a directory. \"-\" is standard output. The output appears when it is complete: a\n"
-        "failed run leaves nothing behind. It is compressed if its path ends in .gz or .zst.",
+        "failed run leaves nothing behind. It is compressed if its path ends in .gz or .zst. Options that make "
+        "several\n"
+        "files of a trace need -o DIRECTORY, which is made if it is not there; their names come from the trace, so a "
+        "file\n"
+        "that exists is only replaced with --force.",
         "  tracekiln convert rank0.json.gz --to kiln\n"
         "  tracekiln convert rank0.kiln --to chrome -o rank0.json.gz\n"
         "  tracekiln convert *.json --to kiln -o kilns/\n"
@@ -182,7 +296,7 @@ const Command& ConvertCommand() {
     c->flags = {
         {"to", 't', "FORMAT", "format to write; tracekiln formats lists them"},
         {"output", 'o', "PATH", "file or directory to write to; - is standard output"},
-        {"force", 0, "", "replace a file that exists under the name chosen for the output"},
+        {"force", 0, "", "replace files that exist under names that were not given with -o"},
         {"compress", 0, "HOW",
          "none, gzip or zstd, also with a level (zstd:9); default: by the end of the output path"},
     };

@@ -8,12 +8,15 @@
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "analysis/profile_table/function_text.h"
 #include "formats/intermediate/field_catalog.h"
+#include "formats/intermediate/profile.h"
 #include "formats/json/canonical.h"
 #include "formats/json/scan.h"
 #include "formats/json/writer.h"
 #include "tools/commands.h"
 #include "tools/open_trace.h"
+#include "tools/profile_fields.h"
 #include "tools/progress.h"
 #include "tools/report_json.h"
 #include "tools/text_table.h"
@@ -69,7 +72,70 @@ std::string BytesPerEvent(const FileFacts& file, uint64_t row_count) {
   return absl::StrFormat("%.2f", static_cast<double>(file.file_bytes) / static_cast<double>(row_count));
 }
 
-void PrintText(const FileFacts& file, const TraceInfo& info, const TraceSummary& summary, std::string* out) {
+// The rows with the most own time, at most five; the first ones of equals.
+std::vector<FunctionId> TopRows(const Profile& profile) {
+  std::vector<FunctionId> rows = profile.rows();
+  const size_t count = std::min<size_t>(5, rows.size());
+  std::vector<uint32_t> order(rows.size());
+  for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto own_ns = [&](uint32_t i) { return profile.function(rows[i]).stats.own_ns; };
+  std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(count), order.end(),
+                    [&](uint32_t a, uint32_t b) { return own_ns(a) != own_ns(b) ? own_ns(a) > own_ns(b) : a < b; });
+  std::vector<FunctionId> top;
+  for (size_t i = 0; i < count; ++i) top.push_back(rows[order[i]]);
+  return top;
+}
+
+std::string CountText(size_t count, absl::string_view what) {
+  return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
+}
+
+void PrintProfile(const Profile& profile, std::string* out) {
+  const CallStats total = profile.Total();
+  const size_t callers_only = profile.functions().size() - profile.row_count();
+  absl::StrAppend(out, "  profile     ", CountText(profile.row_count(), "row"), ", ",
+                  CountText(profile.edges().size(), "edge"),
+                  callers_only == 0 ? "" : absl::StrCat(", ", CountText(callers_only, "caller"), " without a row"),
+                  "\n  calls       ", total.call_count, ", ", total.primitive_call_count, " of them primitive\n",
+                  "  own time    ", MicrosText(total.own_ns), "\n");
+  const std::vector<FunctionId> top = TopRows(profile);
+  if (top.empty()) return;
+  std::vector<std::vector<std::string>> rows = {{"own time", "cumulative", "calls", "function"}};
+  for (const FunctionId f : top) {
+    const CallStats& stats = profile.function(f).stats;
+    std::string name, shown;
+    profile_table::AppendStandardName(profile, f, &name);
+    profile_table::AppendPrintable(name, &shown);
+    rows.push_back(
+        {MicrosText(stats.own_ns), MicrosText(stats.cumulative_ns), absl::StrCat(stats.call_count), Printable(shown)});
+  }
+  absl::StrAppend(out, "\n", TextTable(rows, "  "));
+}
+
+void PrintProfileJson(const Profile& profile, json::Writer* w) {
+  const CallStats total = profile.Total();
+  w->BeginObject();
+  w->Key("rows"), w->Uint(profile.row_count());
+  w->Key("functions"), w->Uint(profile.functions().size());
+  w->Key("edges"), w->Uint(profile.edges().size());
+  w->Key("calls"), w->Int(total.call_count);
+  w->Key("primitive_calls"), w->Int(total.primitive_call_count);
+  w->Key("own_ns"), w->Int(total.own_ns);
+  w->Key("top");
+  w->BeginArray();
+  for (const FunctionId f : TopRows(profile)) {
+    w->BeginObject();
+    WriteFunctionName(profile, f, w);
+    WriteCallStats(profile.function(f).stats, w);
+    w->EndObject();
+  }
+  w->EndArray();
+  w->EndObject();
+}
+
+// `profile` may be null, here and below.
+void PrintText(const FileFacts& file, const TraceInfo& info, const TraceSummary& summary, const Profile* profile,
+               std::string* out) {
   absl::StrAppend(out, Printable(file.name), "\n  format      ", file.format,
                   file.container == "plain" ? "" : absl::StrCat(" in ", file.container),
                   file.member.empty() ? "" : absl::StrCat(" (", Printable(file.member), ")"),
@@ -94,7 +160,10 @@ void PrintText(const FileFacts& file, const TraceInfo& info, const TraceSummary&
                     span_ns <= INT64_MAX ? MicrosText(static_cast<int64_t>(span_ns)) : "more than 292 years", ", from ",
                     MicrosText(*summary.first_ns), " to ", MicrosText(*summary.last_ns), "\n");
   } else {
-    absl::StrAppend(out, "  time span   none: the trace has no events", summary.row_count > 0 ? " but metadata" : "",
+    absl::StrAppend(out, "  time span   none: the trace has no events",
+                    summary.row_count > 0 ? " but metadata"
+                    : profile != nullptr  ? " but a profile"
+                                          : "",
                     "\n");
   }
   absl::StrAppend(out, "  events      ", summary.row_count);
@@ -102,6 +171,7 @@ void PrintText(const FileFacts& file, const TraceInfo& info, const TraceSummary&
     absl::StrAppend(out, ", and ", summary.merged_flow_count, " flow events kept as links");
   }
   absl::StrAppend(out, "\n");
+  if (profile != nullptr) PrintProfile(*profile, out);
 
   if (!summary.categories.empty()) {
     std::vector<std::vector<std::string>> rows = {{"kind", "category", "events", "sum of durations"}};
@@ -135,7 +205,8 @@ void PrintText(const FileFacts& file, const TraceInfo& info, const TraceSummary&
   absl::StrAppend(out, "\n  import: ", PrintableLines(info.report.ToText()));
 }
 
-void PrintJson(const FileFacts& file, const TraceInfo& info, const TraceSummary& summary, json::Writer* w) {
+void PrintJson(const FileFacts& file, const TraceInfo& info, const TraceSummary& summary, const Profile* profile,
+               json::Writer* w) {
   auto optional_int = [&](absl::string_view key, const std::optional<int64_t>& value) {
     w->Key(key);
     if (value) {
@@ -169,6 +240,12 @@ void PrintJson(const FileFacts& file, const TraceInfo& info, const TraceSummary&
   optional_int("last_ns", summary.last_ns);
   w->Key("events"), w->Uint(summary.row_count);
   w->Key("merged_flows"), w->Uint(summary.merged_flow_count);
+  w->Key("profile");
+  if (profile != nullptr) {
+    PrintProfileJson(*profile, w);
+  } else {
+    w->Null();
+  }
   w->Key("categories");
   w->BeginArray();
   for (const CategorySummary& c : summary.categories) {
@@ -246,10 +323,10 @@ int RunOne(const std::string& path, const ParsedFlags& flags, CommandContext& co
   file.file_bytes = source.progress().total_bytes;
   if (is_json) {
     json::Writer w(out);
-    PrintJson(file, source.info(), summary, &w);
+    PrintJson(file, source.info(), summary, source.profile(), &w);
   } else {
     if (!out->empty()) *out += '\n';
-    PrintText(file, source.info(), summary, out);
+    PrintText(file, source.info(), summary, source.profile(), out);
   }
   if (is_json) *out += '\n';
   return source.info().report.salvaged ? kDoneWithLosses : kDone;
@@ -279,8 +356,10 @@ const Command& InfoCommand() {
   static const Command* const command = [] {
     auto* c = new Command{"info",
                           "IN…",
-                          "what is in a trace: format, rank, time span, events by category, tracks, metadata",
-                          "Times are microseconds from the trace's base. With --format json: one line per input.",
+                          "what is in a trace: format, rank, time span, events by category, tracks, metadata, profile",
+                          "Times are microseconds from the trace's base. With --format json: one line per input. Of a "
+                          "profile: sums, and the\n"
+                          "five functions with the most own time.",
                           "  tracekiln info rank0.json.gz\n"
                           "  tracekiln info --format json trace.kiln",
                           ReadFlags(),

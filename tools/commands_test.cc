@@ -34,6 +34,16 @@ constexpr char kTrace[] =
     "slice k kernel 0 7 30000 0\n"
     "thread_name 10 11 worker\n";
 
+constexpr char kProfile[] =
+    "FAKE\n"
+    "function ~ 0 <built-in> 1 1 1000 60000\n"
+    "function a.py 3 f 5 2 40000 59000\n"
+    "function b.py 7 \x1b[2Jg 9 9 19000 19000\n"
+    "call ~ 0 <built-in> a.py 3 f 1 1 30000 59000\n"
+    "call a.py 3 f a.py 3 f 4 1 10000 20000\n"
+    "call a.py 3 f b.py 7 \x1b[2Jg 8 8 18000 18000\n"
+    "call c.py 1 caller b.py 7 \x1b[2Jg 1 1 1000 1000\n";
+
 struct Outcome {
   int status;
   std::string out;
@@ -69,7 +79,7 @@ class CommandsTest : public ::testing::Test {
   Outcome Run(std::vector<std::string> args) {
     static const Command* const commands[] = {&CatCommand(), &CheckCommand(), &ConvertCommand(), &FormatsCommand(),
                                               &InfoCommand()};
-    static const Format* const formats[] = {&FakeFormat(), &FakeTwoPassFormat()};
+    static const Format* const formats[] = {&FakeFormat(), &FakeTwoPassFormat(), &FakeProfileFormat()};
     Outcome outcome;
     io::StringSink out(&outcome.out);
     Streams streams;
@@ -122,13 +132,24 @@ TEST_F(CommandsTest, WrongUsageIsOneLineAndStatusTwo) {
       {{"cat", "a.fake", "--name", "("}, "--name: "},
       {{"cat", "a.fake", "--from-us", "soon"}, "--from-us takes microseconds"},
       {{"cat", "a.fake", "--limit", "-1"}, "--limit takes a whole number"},
-      {{"convert", "a.fake"}, "--to is missing; formats that can be written: fake, fake2"},
+      {{"convert", "a.fake"}, "--to is missing; formats that can be written: fake, fake2, fake3"},
       {{"convert", "a.fake", "--to", "nope"}, "no format \"nope\""},
       {{"convert", "a.fake", "b.fake", "--to", "fake", "-o", "x"}, "need a directory"},
       {{"convert", "-", "--to", "fake"}, "standard input has no name"},
       {{"convert", "a.fake", "--to", "fake"}, "is the input itself"},
       {{"convert", "a.fake", "--to", "fake", "-o", "./a.fake", "--force"}, "is the input itself"},
       {{"convert", "a.fake", "--to", "fake", "-o", "x", "--compress", "rar"}, "--compress takes"},
+      {{"convert", "a.fake", "--to", "fake", "-o", "x", "--compress", "zstd:99"}, "--compress zstd:99: "},
+      {{"convert", "a.fake", "--to", "fake", "-o", "x", "--option", "fail=maybe"}, "fail: expected on or off"},
+      {{"convert", "a.fake", "--to", "fake3", "--option", "per=category"}, "with -o DIRECTORY"},
+      {{"convert", "a.fake", "--to", "fake3", "--option", "per=category", "-o", "-"}, "with -o DIRECTORY"},
+      {{"convert", "a.fake", "--to", "fake3", "--option", "per=category", "-o", ""}, "with -o DIRECTORY"},
+      {{"convert", "a.fake", "--to", "fake3", "--option", "per=category", "-o", "b.fake"},
+       "\"b.fake\" must be a directory"},
+      {{"convert", "a.fake", "--to", "fake3", "--option", "per=category", "-o", "no/such"},
+       "\"no/such\" must be a directory, or one that can be made in a directory that exists"},
+      {{"convert", "a.fake", "--to", "fake3", "--option", "per=category", "-o", "d", "--compress", "gzip"},
+       "--compress is for one file"},
       {{"formats", "x"}, "takes no arguments"},
   };
   for (const Case& c : kCases) {
@@ -173,7 +194,7 @@ TEST_F(CommandsTest, ConvertCompressesByNameOrByFlag) {
   EXPECT_EQ(Run({"cat", "y.gz"}).out, Run({"cat", "z.gz"}).out);
   EXPECT_EQ(Run({"cat", "y.zst"}).out, Run({"cat", "z.gz"}).out);
   EXPECT_EQ(Run({"convert", "y.zst", "--to", "fake", "-o", "-"}).out, ReadFile("z.gz"));
-  EXPECT_EQ(Run({"convert", "x.fake", "--to", "fake", "-o", "bad", "--compress", "zstd:99"}).status, 1);
+  EXPECT_EQ(Run({"convert", "x.fake", "--to", "fake", "-o", "bad", "--compress", "zstd:99"}).status, 2);
   EXPECT_THAT(Files(), ElementsAre("x.fake", "x.fake.zst", "y.gz", "y.zst", "z.gz"));
 }
 
@@ -386,9 +407,169 @@ TEST_F(CommandsTest, CheckPrintsFindings) {
                                   "\"first\":[{\"row\":1,\"ts_us\":50,\"name\":\"inner\",\"track\":\"10/10\"}]"));
 }
 
+TEST_F(CommandsTest, ProfileWithoutEventsIsNotWrittenAsATimeline) {
+  WriteFile("x.fake", kProfile);
+  WriteFile("old", "precious");
+  for (const char* output : {"old", "new", "-"}) {
+    for (const char* to : {"fake", "fake2"}) {
+      const Outcome outcome = Run({"convert", "x.fake", "--to", to, "-o", output});
+      EXPECT_EQ(outcome.status, 1);
+      EXPECT_EQ(outcome.err,
+                "tracekiln: x.fake: holds a profile (calls and times per function), no events: it can't be written "
+                "as " +
+                    std::string(to) + "\n");
+      EXPECT_THAT(outcome.out, IsEmpty());
+    }
+  }
+  EXPECT_EQ(ReadFile("old"), "precious");
+  EXPECT_THAT(Files(), ElementsAre("old", "x.fake"));
+}
+
+TEST_F(CommandsTest, ProfileGoesToAFormatThatHoldsOne) {
+  WriteFile("x.fake", kProfile);
+  const Outcome outcome = Run({"convert", "x.fake", "--to", "fake3", "-o", "-"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, kProfile);
+  EXPECT_THAT(outcome.err, Not(HasSubstr("profile section")));
+}
+
+TEST_F(CommandsTest, ProfileBesideEventsIsLeftOutWithAWarning) {
+  WriteFile("x.fake", std::string(kTrace) + std::string(kProfile).substr(5));
+  for (const char* to : {"fake", "fake2"}) {
+    const Outcome outcome = Run({"convert", "x.fake", "--to", to, "-o", "-"});
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_THAT(outcome.out, StartsWith("FAKE\nslice a cpu_op 10 10 0 100000\nslice b cpu_op"));
+    EXPECT_THAT(outcome.out, HasSubstr("slice k kernel"));
+    EXPECT_THAT(outcome.err, HasSubstr("x.fake: its profile section is not in the output: " + std::string(to) +
+                                       " can't hold one\n"));
+  }
+}
+
+TEST_F(CommandsTest, SeveralFilesOfATraceGoIntoADirectory) {
+  WriteFile("x.fake", kTrace);
+  const std::vector<std::string> args = {"convert", "x.fake", "--to", "fake3", "--option", "per=category", "-o", "d"};
+  const Outcome outcome = Run(args);
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("tracekiln: x.fake: one file per category\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("tracekiln: x.fake: 2 files written into \"d\"\n"));
+  EXPECT_EQ(ReadFile("d/cpu_op.fake"), "FAKE\nslice a\nslice b\nslice c\n");
+  EXPECT_EQ(ReadFile("d/kernel.fake"), "FAKE\nslice k\n");
+
+  // A second run replaces nothing unless told to.
+  WriteFile("d/cpu_op.fake", "precious");
+  const Outcome again = Run(args);
+  EXPECT_EQ(again.status, 1);
+  EXPECT_THAT(again.err, HasSubstr("\"d/cpu_op.fake\" exists already; --force replaces it"));
+  EXPECT_EQ(ReadFile("d/cpu_op.fake"), "precious");
+  std::vector<std::string> forced = args;
+  forced.push_back("--force");
+  forced.push_back("--quiet");
+  const Outcome force = Run(forced);
+  EXPECT_EQ(force.status, 0);
+  EXPECT_THAT(force.err, IsEmpty());
+  EXPECT_EQ(ReadFile("d/cpu_op.fake"), "FAKE\nslice a\nslice b\nslice c\n");
+  // One file of the same format needs no directory.
+  EXPECT_EQ(Run({"convert", "x.fake", "--to", "fake3", "--option", "per=trace", "-o", "one"}).status, 0);
+  EXPECT_THAT(Files(), ElementsAre("d", "one", "x.fake"));
+}
+
+TEST_F(CommandsTest, DirectoryOfARunThatFailsAtOnceIsNotLeftBehind) {
+  WriteFile("x.fake", "FAKE\nslice a a/b 1 1 0 1\n");
+  WriteFile("broken.fake", "FAKE\nbroken\n");
+  WriteFile("half.fake", "FAKE\nslice a first 1 1 0 1\nslice a second 1 1 0 1\nslice a first 1 1 0 1\n");
+  const auto convert = [&](const char* input, const char* output) {
+    return Run({"convert", input, "--to", "fake3", "--option", "per=category", "-o", output});
+  };
+  const Outcome name = convert("x.fake", "d");
+  EXPECT_EQ(name.status, 1);
+  EXPECT_THAT(name.err, HasSubstr("\"a/b.fake\" can't be the name of a file"));
+  EXPECT_EQ(convert("broken.fake", "d").status, 1);
+  EXPECT_EQ(convert("missing.fake", "d").status, 1);
+  EXPECT_THAT(Files(), ElementsAre("broken.fake", "half.fake", "x.fake"));
+  // What was done before an error stays.
+  const Outcome half = convert("half.fake", "d");
+  EXPECT_EQ(half.status, 1);
+  EXPECT_THAT(half.err, HasSubstr("\"d/first.fake\" was written already by this run"));
+  EXPECT_EQ(ReadFile("d/first.fake"), "FAKE\nslice a\n");
+  EXPECT_EQ(ReadFile("d/second.fake"), "FAKE\nslice a\n");
+}
+
+TEST_F(CommandsTest, FilesOfSeveralTracesNeverReplaceEachOtherNorAnInput) {
+  WriteFile("a.fake", kTrace);
+  WriteFile("cpu_op.fake", kTrace);
+  const Outcome clash =
+      Run({"convert", "a.fake", "cpu_op.fake", "--to", "fake3", "--option", "per=category", "-o", "d", "--force"});
+  EXPECT_EQ(clash.status, 3);
+  EXPECT_THAT(clash.err, HasSubstr("\"d/cpu_op.fake\" was written already by this run"));
+  const Outcome input =
+      Run({"convert", "cpu_op.fake", "--to", "fake3", "--option", "per=category", "-o", ".", "--force"});
+  EXPECT_EQ(input.status, 1);
+  EXPECT_THAT(input.err, HasSubstr("cpu_op.fake\" is one of the inputs"));
+  EXPECT_EQ(ReadFile("cpu_op.fake"), kTrace);
+}
+
+TEST_F(CommandsTest, InfoShowsSumsAndTopFunctionsOfAProfile) {
+  WriteFile("x.fake", kProfile);
+  const Outcome outcome = Run({"info", "x.fake"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("none: the trace has no events but a profile\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("  profile     3 rows, 4 edges, 1 caller without a row\n"
+                                     "  calls       15, 12 of them primitive\n"
+                                     "  own time    60 us\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("own time  cumulative  calls  function\n"
+                                     "     40 us       59 us      5  a.py:3(f)\n"
+                                     "     19 us       19 us      9  b.py:7(\\x1b[2Jg)\n"
+                                     "      1 us       60 us      1  {built-in}\n"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("~:0")));
+  EXPECT_THAT(Run({"info", "x.fake", "--format=json"}).out,
+              HasSubstr("\"profile\":{\"rows\":3,\"functions\":4,\"edges\":4,\"calls\":15,\"primitive_calls\":12,"
+                        "\"own_ns\":60000,\"top\":[{\"file\":\"a.py\",\"line\":3,\"name\":\"f\",\"calls\":5,"
+                        "\"primitive_calls\":2,\"own_ns\":40000,\"cumulative_ns\":59000},"));
+  WriteFile("y.fake", kTrace);
+  EXPECT_THAT(Run({"info", "y.fake"}).out, Not(HasSubstr("profile")));
+  EXPECT_THAT(Run({"info", "y.fake", "--format=json"}).out, HasSubstr("\"profile\":null"));
+}
+
+TEST_F(CommandsTest, CatPrintsFunctionsOfAProfile) {
+  WriteFile("x.fake", kProfile);
+  const Outcome outcome = Run({"cat", "x.fake", "--quiet"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.out,
+            "{\"file\":null,\"line\":null,\"name\":\"<built-in>\",\"calls\":1,\"primitive_calls\":1,\"own_ns\":1000,"
+            "\"cumulative_ns\":60000,\"callers\":[]}\n"
+            "{\"file\":\"a.py\",\"line\":3,\"name\":\"f\",\"calls\":5,\"primitive_calls\":2,\"own_ns\":40000,"
+            "\"cumulative_ns\":59000,\"callers\":["
+            "{\"file\":null,\"line\":null,\"name\":\"<built-in>\",\"calls\":1,\"primitive_calls\":1,\"own_ns\":30000,"
+            "\"cumulative_ns\":59000},"
+            "{\"file\":\"a.py\",\"line\":3,\"name\":\"f\",\"calls\":4,\"primitive_calls\":1,\"own_ns\":10000,"
+            "\"cumulative_ns\":20000}]}\n"
+            "{\"file\":\"b.py\",\"line\":7,\"name\":\"\\u001b[2Jg\",\"calls\":9,\"primitive_calls\":9,"
+            "\"own_ns\":19000,\"cumulative_ns\":19000,\"callers\":["
+            "{\"file\":\"a.py\",\"line\":3,\"name\":\"f\",\"calls\":8,\"primitive_calls\":8,\"own_ns\":18000,"
+            "\"cumulative_ns\":18000},"
+            "{\"file\":\"c.py\",\"line\":1,\"name\":\"caller\",\"calls\":1,\"primitive_calls\":1,\"own_ns\":1000,"
+            "\"cumulative_ns\":1000}]}\n"
+            "{\"file\":\"c.py\",\"line\":1,\"name\":\"caller\",\"calls\":0,\"primitive_calls\":0,\"own_ns\":0,"
+            "\"cumulative_ns\":0,\"is_row\":false,\"callers\":[]}\n");
+  const auto lines = [&](std::vector<std::string> args) {
+    args.insert(args.begin(), {"cat", "x.fake", "--quiet"});
+    const std::string out = Run(args).out;
+    return std::count(out.begin(), out.end(), '\n');
+  };
+  EXPECT_EQ(lines({"--limit", "2"}), 2);
+  EXPECT_EQ(lines({"--name", "^(f|caller)$"}), 2);
+  EXPECT_EQ(lines({"--category", "kernel"}), 0);
+  EXPECT_EQ(lines({"--from-us", "0"}), 0);
+  EXPECT_EQ(lines({"--rank", "3"}), 0);
+  EXPECT_THAT(Run({"cat", "x.fake", "x.fake"}).out, StartsWith("{\"input\":\"x.fake\",\"file\":null,"));
+  // Beside events, those are shown.
+  WriteFile("y.fake", std::string(kTrace) + std::string(kProfile).substr(5));
+  EXPECT_THAT(Run({"cat", "y.fake"}).out, Not(HasSubstr("callers")));
+}
+
 TEST_F(CommandsTest, FormatsListsWhatThereIs) {
   EXPECT_THAT(Run({"formats"}).out,
-              HasSubstr("fake    yes    yes     *.fake     slices, file order  lines | of text\n"));
+              HasSubstr("fake    yes    yes     *.fake     slices, file order           lines | of text\n"));
   EXPECT_THAT(Run({"formats"}).out, HasSubstr("fake2   no     yes "));
   EXPECT_THAT(Run({"formats", "--verbose"}).out, HasSubstr("prefix    TEXT    -        put before every name\n"));
   EXPECT_THAT(Run({"formats", "--markdown"}).out,

@@ -66,15 +66,28 @@ class FakeSource final : public TraceSource {
         const ArgValue value = ArgValue::String(batch->strings.Intern(words[3]));
         batch->Append(row, shape, &value);
         ++info_.report.seen, ++info_.report.imported;
+      } else if (words[0] == "function" && words.size() == 8) {
+        profile_.AddStats(Function(words, 1), Stats(words, 4));
+      } else if (words[0] == "call" && words.size() == 11) {
+        const FunctionId caller = Function(words, 1);
+        profile_.AddCallerStats(caller, Function(words, 4), Stats(words, 7));
       }
     }
     return !batch->empty();
   }
 
   const TraceInfo& info() const override { return info_; }
+  const Profile* profile() const override { return next_ < lines_.size() || profile_.empty() ? nullptr : &profile_; }
   Progress progress() const override { return {size_ * next_ / (lines_.size() + 1), size_}; }
 
  private:
+  FunctionId Function(const std::vector<std::string>& words, size_t at) {
+    return profile_.AddFunction(words[at], Int(words[at + 1]), words[at + 2]);
+  }
+  static CallStats Stats(const std::vector<std::string>& words, size_t at) {
+    return {Int(words[at]), Int(words[at + 1]), Int(words[at + 2]), Int(words[at + 3])};
+  }
+
   std::string Prefix() const {
     std::string prefix;
     for (const auto& [key, value] : options_.format) prefix = value;
@@ -85,6 +98,7 @@ class FakeSource final : public TraceSource {
   const ImportOptions options_;
   const uint64_t size_;
   size_t next_ = 1;  // behind the magic
+  Profile profile_;
   TraceInfo info_;
 };
 
@@ -118,6 +132,74 @@ absl::Status Write(TraceSource& source, const ExportOptions& options, io::ByteSi
   return WriteRows(source, options, sink);
 }
 
+absl::Status CheckOptions(const ExportOptions& options) {
+  for (const auto& [key, value] : options.format) {
+    if (key == "fail" && value != "on" && value != "off") {
+      return absl::InvalidArgumentError(absl::StrCat("fail: expected on or off, got \"", value, "\""));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string ProfileLines(const Profile& profile) {
+  const auto function = [&](FunctionId id) {
+    return absl::StrCat(profile.file(id), " ", profile.function(id).line, " ", profile.name(id));
+  };
+  const auto stats = [](const CallStats& s) {
+    return absl::StrCat(s.call_count, " ", s.primitive_call_count, " ", s.own_ns, " ", s.cumulative_ns, "\n");
+  };
+  std::string text;
+  for (const FunctionId row : profile.rows()) {
+    absl::StrAppend(&text, "function ", function(row), " ", stats(profile.function(row).stats));
+  }
+  for (const Profile::Edge& edge : profile.edges()) {
+    absl::StrAppend(&text, "call ", function(edge.caller), " ", function(edge.callee), " ", stats(edge.stats));
+  }
+  return text;
+}
+
+absl::Status WriteAll(TraceSource& source, const ExportOptions& options, io::ByteSink& sink, io::Executor&) {
+  if (absl::Status status = WriteRows(source, options, sink); !status.ok()) return status;
+  if (source.profile() != nullptr) sink.Write(ProfileLines(*source.profile()));
+  return sink.status();
+}
+
+bool IsPerCategory(const ExportOptions& options) {
+  bool is_per_category = false;
+  for (const auto& [key, value] : options.format) {
+    if (key == "per") is_per_category = value == "category";
+  }
+  return is_per_category;
+}
+
+// A file for each run of slices of one category.
+absl::Status WriteDirectory(TraceSource& source, const ExportOptions& options, OutputDirectory& directory,
+                            io::Executor&) {
+  if (options.note != nullptr) options.note("one file per category");
+  std::unique_ptr<io::ByteSink> sink;
+  std::string category;
+  EventBatch batch;
+  for (;;) {
+    absl::StatusOr<bool> more = source.Next(&batch);
+    if (!more.ok()) return more.status();
+    if (!*more) return sink == nullptr ? absl::OkStatus() : sink->Close();
+    for (size_t i = 0; i < batch.rows(); ++i) {
+      if (batch.kind[i] != EventKind::kSlice) continue;
+      if (sink == nullptr || batch.CategoryOf(i) != category) {
+        if (sink != nullptr) {
+          if (absl::Status status = sink->Close(); !status.ok()) return status;
+        }
+        category = std::string(batch.CategoryOf(i));
+        absl::StatusOr<std::unique_ptr<io::ByteSink>> made = directory.Create(absl::StrCat(category, ".fake"));
+        if (!made.ok()) return made.status();
+        sink = *std::move(made);
+        sink->Write(kMagic);
+      }
+      sink->Write(absl::StrCat("slice ", batch.NameOf(i), "\n"));
+    }
+  }
+}
+
 absl::Status WriteTwoPasses(TraceSource& source, const ExportOptions& options, io::ByteSink& sink, io::Executor&) {
   for (int pass = 0; pass < 2; ++pass) {
     if (absl::Status status = source.Rewind(); !status.ok()) return status;
@@ -141,7 +223,25 @@ const Format& FakeFormat() {
     f->export_options = {{"fail", "on|off", "off", "fail after the first line"}};
     f->sniff = [](absl::string_view head) { return absl::StartsWith(head, kMagic) ? 100 : 0; };
     f->open = Open;
+    f->check_export_options = CheckOptions;
     f->write = Write;
+    return f;
+  }();
+  return *format;
+}
+
+const Format& FakeProfileFormat() {
+  static const Format* const format = [] {
+    auto* f = new Format(FakeFormat());
+    f->name = "fake3";
+    f->capabilities |= kProfile;
+    f->sniff = nullptr;
+    f->open = nullptr;
+    f->import_options.clear();
+    f->export_options.push_back({"per", "trace|category", "trace", "category: a file for each"});
+    f->write = WriteAll;
+    f->writes_directory = IsPerCategory;
+    f->write_directory = WriteDirectory;
     return f;
   }();
   return *format;

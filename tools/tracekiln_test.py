@@ -144,14 +144,19 @@ class TracekilnTest(unittest.TestCase):
         self.write("empty.json", b"")
         for args in (["missing.json", "--to", "kiln"], ["cut.gz", "--to", "kiln"], ["html.json", "--to", "kiln"],
                      ["empty.json", "--to", "kiln"], [".", "--to", "kiln"],
-                     ["in.json", "--to", "kiln", "-o", "no/such/dir.kiln"],
-                     ["in.json", "--to", "chrome", "-o", "x.json", "--option", "lanes=maybe"],
-                     ["in.json", "--to", "chrome", "-o", "x.json", "--option", "name=("]):
+                     ["in.json", "--to", "kiln", "-o", "no/such/dir.kiln"]):
             for extra in ([], ["--jobs", "1"]):
                 result = run("convert", *args, *extra)
                 self.assertEqual(result.returncode, 1, args)
                 self.assertTrue(result.stderr.startswith(b"tracekiln: "), result.stderr)
                 self.assertEqual(result.stdout, b"")
+        # Wrong usage, whatever the input is.
+        for args in (["--to", "chrome", "--option", "lanes=maybe"], ["--to", "chrome", "--option", "name=("],
+                     ["--to", "kiln", "--option", "level=99"], ["--to", "kiln", "--compress", "zstd:99"],
+                     ["--to", "pstats", "--option", "gpu=some"]):
+            result = run("convert", "cut.gz", "-o", "x", *args)
+            self.assertEqual(result.returncode, 2, args)
+            self.assertEqual(result.stderr.count(b"\n"), 1, result.stderr)
         self.assertEqual(sorted(os.listdir(".")), ["cut.gz", "empty.json", "html.json", "in.json"])
 
     def test_input_is_never_overwritten(self):
