@@ -17,8 +17,8 @@ import tempfile
 import unittest
 
 DUMP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pstats_dump")
-SEEDS = 60
-VERSIONS = (0, 1, 2, 3, 4)
+SEEDS = 40
+VERSIONS = range(marshal.version + 1)
 
 NAMES = (
     "", "a", "step", "<lambda>", "<built-in method builtins.len>", "caf\xe9", "\u4e2d\u6587", "\U0001f600", "\udc80", "\ud800\udc00", "a\x00b", "a\nb",
@@ -239,13 +239,6 @@ class Test(unittest.TestCase):
         theirs = pstats.Stats(source)
         self.assertEqual(stats.total_calls, 2 * theirs.total_calls)
         self.assertEqual(stats.prim_calls, 2 * theirs.prim_calls)
-
-    def test_versions_of_the_machine(self):
-        """Reads what this Python writes by default, whatever its version."""
-        stats = random_stats(random.Random(1), True)
-        with open(self.path("x.prof"), "wb") as file:
-            marshal.dump(stats, file)
-        self.assert_reads(self.path("x.prof"), stats)
 
 
 if __name__ == "__main__":
