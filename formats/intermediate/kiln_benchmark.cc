@@ -3,7 +3,8 @@
 //   bazel run -c opt //formats/intermediate:kiln_benchmark
 //   TRACEKILN_BENCHMARK_FILE=x.kiln bazel run -c opt //formats/intermediate:kiln_benchmark     (a real trace as well)
 //
-// Items are events of the foreign trace: rows, and one more for each merged flow. Every case checks its result.
+// Items are events of the foreign trace: rows, and one more for each merged flow; of profiles, functions and edges.
+// Every case checks its result.
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -16,8 +17,12 @@
 #include "formats/intermediate/event_batch.h"
 #include "formats/intermediate/kiln_reader.h"
 #include "formats/intermediate/kiln_records.h"
+#include "formats/intermediate/profile.h"
+#include "formats/intermediate/profile_codec.h"
 #include "formats/intermediate/testing/batch_equality.h"
 #include "formats/intermediate/testing/batch_generator.h"
+#include "formats/intermediate/testing/profile_equality.h"
+#include "formats/intermediate/testing/profile_generator.h"
 #include "formats/io/executor.h"
 #include "formats/io/random_access.h"
 
@@ -148,6 +153,74 @@ void BM_Decode(benchmark::State& state) {
 }
 // The second argument: 0 core columns, 1 all.
 BENCHMARK(BM_Decode)->Apply([](auto* b) { Inputs(b, {0, 1}); });
+
+struct EncodedProfile {
+  Profile profile;
+  std::vector<std::pair<ChunkHeader, std::string>> chunks;
+  int64_t rows = 0;
+  int64_t bytes = 0;
+};
+
+// The argument: functions. There are twice as many edges.
+EncodedProfile MakeProfile(const benchmark::State& state) {
+  EncodedProfile made;
+  made.profile = GenerateProgramProfile(1, static_cast<size_t>(state.range(0)));
+  const absl::Status status = EncodeProfile(made.profile, {}, [&](const ChunkHeader& header, absl::string_view parts) {
+    made.chunks.emplace_back(header, std::string(parts));
+    made.bytes += static_cast<int64_t>(parts.size());
+  });
+  if (!status.ok()) std::abort();
+  made.rows = static_cast<int64_t>(made.profile.functions().size() + made.profile.edges().size());
+  return made;
+}
+
+void SetCounters(benchmark::State& state, const EncodedProfile& made) {
+  state.SetItemsProcessed(state.iterations() * made.rows);
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(made.profile.AllocatedBytes()));
+  state.counters["B/row"] = static_cast<double>(made.bytes) / static_cast<double>(made.rows);
+}
+
+// Floor: the profile copied, its indexes included.
+void BM_CopyProfile(benchmark::State& state) {
+  const EncodedProfile made = MakeProfile(state);
+  for (auto _ : state) {
+    Profile copy = made.profile;
+    benchmark::DoNotOptimize(copy);
+  }
+  SetCounters(state, made);
+}
+BENCHMARK(BM_CopyProfile)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+
+void BM_EncodeProfile(benchmark::State& state) {
+  const EncodedProfile made = MakeProfile(state);
+  for (auto _ : state) {
+    size_t next = 0;
+    bool is_same = true;
+    const absl::Status status = EncodeProfile(made.profile, {}, [&](const ChunkHeader&, absl::string_view parts) {
+      is_same = is_same && next < made.chunks.size() && parts == made.chunks[next++].second;
+    });
+    if (!status.ok() || !is_same) return state.SkipWithError("encoding is not what it was");
+  }
+  SetCounters(state, made);
+}
+BENCHMARK(BM_EncodeProfile)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+
+void BM_DecodeProfile(benchmark::State& state) {
+  const EncodedProfile made = MakeProfile(state);
+  Profile last;
+  for (auto _ : state) {
+    ProfileDecoder decoder;
+    for (const auto& [header, parts] : made.chunks) {
+      if (!decoder.Add(header, parts, "benchmark", 0).ok()) return state.SkipWithError("cannot decode");
+    }
+    absl::StatusOr<Profile> profile = std::move(decoder).Finish("benchmark");
+    if (!profile.ok()) return state.SkipWithError("cannot decode");
+    last = *std::move(profile);
+  }
+  if (!FirstDifference(last, made.profile).empty()) return state.SkipWithError("the profile differs");
+  SetCounters(state, made);
+}
+BENCHMARK(BM_DecodeProfile)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace tracekiln::kiln
