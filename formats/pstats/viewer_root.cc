@@ -1,11 +1,48 @@
 #include "formats/pstats/viewer_root.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace tracekiln::pstats {
 
+namespace {
+
+// flameprof goes up from each function with own time, through callers by their cumulative times, and divides by the
+// sum.
+void AddCallerTimes(Profile* profile) {
+  const size_t count = profile->functions().size();
+  std::vector<bool> has_caller(count, false);
+  std::vector<bool> has_time_by_callers(count, false);
+  std::vector<uint32_t> reached;
+  for (const Profile::Edge& e : profile->edges()) {
+    has_caller[Index(e.callee)] = true;
+    if (e.stats.cumulative_ns == 0) continue;
+    has_time_by_callers[Index(e.callee)] = true;
+    reached.push_back(Index(e.caller));
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    if (profile->functions()[i].stats.own_ns != 0) reached.push_back(i);
+  }
+  const auto lacks_time = [&](uint32_t f) { return has_caller[f] && !has_time_by_callers[f]; };
+  if (std::none_of(reached.begin(), reached.end(), lacks_time)) return;
+  const CallGraph graph(*profile);
+  while (!reached.empty()) {
+    const uint32_t f = reached.back();
+    reached.pop_back();
+    if (!lacks_time(f)) continue;
+    has_time_by_callers[f] = true;
+    for (const uint32_t e : graph.CallersOf(FunctionId{f})) {
+      profile->edge_stats(e).cumulative_ns = 1;
+      reached.push_back(Index(profile->edges()[e].caller));
+    }
+  }
+}
+
+}  // namespace
+
 bool AddViewerRoot(Profile* profile) {
+  AddCallerTimes(profile);
   if (profile->row_count() == 0) return false;
   std::vector<bool> is_called(profile->functions().size(), false);
   bool has_edge = false;

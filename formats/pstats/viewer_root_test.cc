@@ -56,6 +56,27 @@ TEST(ViewerRootTest, CycleWithoutRootIsCalledAtItsLongest) {
   EXPECT_EQ(profile.edges()[2].callee, f);
 }
 
+TEST(ViewerRootTest, CallersOfWhatHasTimeGetSome) {
+  Profile profile;
+  const FunctionId root = Add(&profile, "root", 0, 30'000);
+  const FunctionId host = Add(&profile, "host", 30'000, 30'000);
+  const FunctionId group = Add(&profile, "group", 0, 0);
+  const FunctionId thread = Add(&profile, "thread", 0, 0);
+  const FunctionId work = Add(&profile, "work", 5'000, 5'000);
+  const FunctionId idle = Add(&profile, "idle", 0, 0);
+  profile.AddCallerStats(root, host, {1, 1, 30'000, 30'000});
+  profile.AddCallerStats(root, group, {1, 1, 0, 0});
+  profile.AddCallerStats(group, thread, {1, 1, 0, 0});
+  profile.AddCallerStats(thread, work, {1, 1, 5'000, 5'000});
+  profile.AddCallerStats(root, idle, {1, 1, 0, 0});
+  EXPECT_FALSE(AddViewerRoot(&profile));
+  EXPECT_EQ(profile.edges()[1].stats, (CallStats{1, 1, 0, 1}));
+  EXPECT_EQ(profile.edges()[2].stats, (CallStats{1, 1, 0, 1}));
+  EXPECT_EQ(profile.edges()[3].stats, (CallStats{1, 1, 5'000, 5'000}));
+  EXPECT_EQ(profile.edges()[4].stats, (CallStats{1, 1, 0, 0}));
+  EXPECT_EQ(profile.function(group).stats, (CallStats{1, 1, 0, 0}));
+}
+
 TEST(ViewerRootTest, ProfileWithoutAnyTimeGetsANanosecond) {
   Profile profile;
   const FunctionId f = Add(&profile, "f", 0, 0);
