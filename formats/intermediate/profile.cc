@@ -90,7 +90,7 @@ bool Profile::AddStats(FunctionId function, const CallStats& stats) {
 }
 
 uint32_t Profile::AddEdge(FunctionId caller, FunctionId callee) {
-  if ((edges_.size() + 1) * 2 > edge_index_.size()) Reserve(0, edges_.size() * 2 + 8);
+  if ((edges_.size() + 1) * 2 > edge_index_.size()) MakeEdgeIndex();
   uint32_t* const entry = EdgeSlot(caller, callee);
   if (*entry == 0) {
     edges_.push_back({caller, callee, {}});
@@ -136,11 +136,13 @@ void Profile::Reserve(size_t function_count, size_t edge_count) {
       *FunctionSlot(f.file, f.line, f.name) = i + 1;
     }
   }
-  if (edge_count > edges_.size()) {
-    edges_.reserve(edge_count);
-    edge_index_.assign(SlotCount(edge_count), 0);
-    for (uint32_t i = 0; i < edges_.size(); ++i) *EdgeSlot(edges_[i].caller, edges_[i].callee) = i + 1;
-  }
+  // The index of edges waits for the first AddEdge: there may be none (AppendEdge).
+  if (edge_count > edges_.size()) edges_.reserve(edge_count);
+}
+
+void Profile::MakeEdgeIndex() {
+  edge_index_.assign(SlotCount(std::max(edges_.size() * 2 + 8, edges_.capacity())), 0);
+  for (uint32_t i = 0; i < edges_.size(); ++i) *EdgeSlot(edges_[i].caller, edges_[i].callee) = i + 1;
 }
 
 size_t Profile::AllocatedBytes() const {

@@ -114,6 +114,7 @@ class Profile {
  private:
   uint32_t* FunctionSlot(StringId file, int64_t line, StringId name);
   uint32_t* EdgeSlot(FunctionId caller, FunctionId callee);
+  void MakeEdgeIndex();
 
   std::vector<Function> functions_;
   std::vector<Edge> edges_;

@@ -21,7 +21,7 @@ StringPool::StringPool() : ends_{0}, slots_(kInitialSlots, Slot{0, kEmpty}), mas
 
 StringId StringPool::InsertNew(absl::string_view text, uint32_t hash) {
   if (text.size() > kMaxBytes - bytes_.size() || size() >= kMaxStrings) return kNoString;
-  if ((size() + 1) * 2 > slots_.size()) Grow();
+  if ((size() + 1) * 2 > slots_.size()) Rehash(slots_.size() * 2);
   const uint32_t id = static_cast<uint32_t>(size());
   bytes_.append(text.data(), text.size());
   ends_.push_back(static_cast<uint32_t>(bytes_.size()));
@@ -40,10 +40,16 @@ StringId StringPool::Find(absl::string_view text) const {
   }
 }
 
-void StringPool::Grow() {
+void StringPool::Reserve(size_t string_count) {
+  size_t slot_count = slots_.size();
+  while (slot_count < (std::min(string_count, kMaxStrings) + 1) * 2) slot_count *= 2;
+  if (slot_count > slots_.size()) Rehash(slot_count);
+}
+
+void StringPool::Rehash(size_t slot_count) {
   std::vector<Slot> old = std::move(slots_);
-  slots_.assign(old.size() * 2, Slot{0, kEmpty});
-  mask_ = slots_.size() - 1;
+  slots_.assign(slot_count, Slot{0, kEmpty});
+  mask_ = slot_count - 1;
   for (const Slot& s : old) {
     if (s.id == kEmpty) continue;
     size_t slot = s.hash & mask_;

@@ -67,6 +67,9 @@ class StringPool {
   // empty, if two strings are equal. REQUIRES: ends[0] == 0, ascending, the last is bytes.size(); the limits above.
   [[nodiscard]] bool Adopt(std::string bytes, std::vector<uint32_t> ends);
 
+  // Makes room in the index for `string_count` strings in all.
+  void Reserve(size_t string_count);
+
   // Forgets all strings and keeps the memory.
   void Clear();
 
@@ -105,7 +108,7 @@ class StringPool {
   };
 
   StringId InsertNew(absl::string_view text, uint32_t hash);
-  void Grow();
+  void Rehash(size_t slot_count);
 
   std::string bytes_;
   std::vector<uint32_t> ends_;

@@ -234,20 +234,29 @@ class Reader {
 
   enum class Kind : uint8_t {
     kUnfinished,
-    kText,         // bits: StringId
-    kInteger,      // bits: int64
-    kFloat,        // bits: double
-    kBigInteger,   // bits: index into big_integers_
-    kFunction,     // bits: FunctionId
-    kRow,          // bits: index into row_values_
-    kCallerStats,  // bits: index into caller_values_
-    kCallers,      // bits: index into callers_values_
+    kText,         // index: StringId
+    kNumber,       // index into numbers_
+    kFunction,     // index: FunctionId
+    kRow,          // index into row_values_
+    kCallerStats,  // index into caller_values_
+    kCallers,      // index into callers_values_
   };
+  // Small, since looking up one that was not used lately costs a cache miss.
   struct Ref {
     Kind kind = Kind::kUnfinished;
+    uint32_t index = 0;
+  };
+  static_assert(sizeof(Ref) == 8);
+
+  enum class NumberKind : uint8_t {
+    kInteger,     // bits: int64
+    kFloat,       // bits: double
+    kBigInteger,  // bits: index into big_integers_
+  };
+  struct Number {
+    NumberKind kind = NumberKind::kInteger;
     uint64_t bits = 0;
   };
-  static_assert(sizeof(Ref) == 16);
 
   // The values of tuples and dicts that are referred to. Issues belong to the value and are noted wherever it is used.
   struct CallerValue {
@@ -318,14 +327,26 @@ class Reader {
 
   // Takes the next number for an object that begins, if it is flagged. FinishRef says what it was.
   size_t BeginRef(const Head& head) {
-    if (!head.is_flagged) return kNoRef;
+    if (!head.is_flagged || refs_.size() > INT32_MAX) return kNoRef;  // what no reference can name
     refs_.push_back({});
     return refs_.size() - 1;
   }
-  void FinishRef(size_t ref, Kind kind, uint64_t bits) {
-    if (ref != kNoRef) refs_[ref] = {kind, bits};
+  void FinishRef(size_t ref, Kind kind, size_t index) {
+    if (ref != kNoRef) refs_[ref] = {kind, static_cast<uint32_t>(index)};
   }
   static constexpr size_t kNoRef = SIZE_MAX;
+
+  // Where the key of a caller will be a reference if the file is as cProfile and we write it, asks for the object
+  // early.
+  void PrefetchRef(size_t bytes_ahead) {
+    const std::optional<int32_t> number = input_.PeekInt32After(marshal::kRef, bytes_ahead);
+    if (number.has_value() && static_cast<uint32_t>(*number) < refs_.size()) {
+      __builtin_prefetch(&refs_[static_cast<uint32_t>(*number)]);
+    }
+  }
+  // From the beginning of a function's numbers to that of its first caller; from a caller's key to that of the next.
+  static constexpr size_t kToFirstCaller = 2 + 2 * 5 + 2 * 9 + 1;
+  static constexpr size_t kToNextCaller = 2 + 2 * 5 + 2 * 9;
 
   // The object that a kRef names.
   bool ReadRef(const char* expected, const Head& head, Ref* ref) {
@@ -346,9 +367,7 @@ class Reader {
     switch (kind) {
       case Kind::kUnfinished: return "an unfinished object";
       case Kind::kText: return "a text";
-      case Kind::kInteger:
-      case Kind::kBigInteger: return "an integer";
-      case Kind::kFloat: return "a float";
+      case Kind::kNumber: return "a number";
       case Kind::kFunction: return "a function (file, line, name)";
       case Kind::kRow: return "the numbers of a function";
       case Kind::kCallerStats: return "the numbers of a caller";
@@ -390,7 +409,7 @@ class Reader {
         Ref ref;
         if (!ReadRef(kText, head, &ref)) return false;
         if (ref.kind != Kind::kText) return WrongRef(kText, head, ref);
-        *text = StringId{static_cast<uint32_t>(ref.bits)};
+        *text = StringId{ref.index};
         return true;
       }
       case marshal::kStringRef: {
@@ -412,7 +431,7 @@ class Reader {
     *text = profile_.strings.Intern(bytes);
     if (*text == kNoString) return Exhausted(head.offset, "more than 4 GiB of distinct text");
     if (head.is_flagged) {
-      refs_.push_back({Kind::kText, Index(*text)});
+      FinishRef(BeginRef(head), Kind::kText, Index(*text));
     } else if (head.code == marshal::kInterned) {
       interned_.push_back(*text);
     }
@@ -451,32 +470,32 @@ class Reader {
     return true;
   }
 
-  // Any number, as a Ref of one of the three kinds.
-  bool ReadNumber(Ref* number) {
+  bool ReadNumber(Number* number) {
     Head head;
     return ReadHead(kNumber, &head) && ReadNumber(kNumber, head, number);
   }
-  bool ReadNumber(const char* expected, const Head& head, Ref* number) {
+  bool ReadNumber(const char* expected, const Head& head, Number* number) {
     switch (head.code) {
       case marshal::kInt: {
         int32_t value;
         if (!ReadFixed("an integer", &value)) return false;
-        *number = {Kind::kInteger, static_cast<uint64_t>(int64_t{value})};
+        *number = {NumberKind::kInteger, static_cast<uint64_t>(int64_t{value})};
         break;
       }
       case marshal::kBinaryFloat: {
-        number->kind = Kind::kFloat;
+        number->kind = NumberKind::kFloat;
         if (!ReadFixed("a float", &number->bits)) return false;
         break;
       }
-      case marshal::kRef:
-        if (!ReadRef(expected, head, number)) return false;
-        if (number->kind != Kind::kInteger && number->kind != Kind::kFloat && number->kind != Kind::kBigInteger) {
-          return WrongRef(expected, head, *number);
-        }
+      case marshal::kRef: {
+        Ref ref;
+        if (!ReadRef(expected, head, &ref)) return false;
+        if (ref.kind != Kind::kNumber) return WrongRef(expected, head, ref);
+        *number = numbers_[ref.index];
         return true;
+      }
       case marshal::kInt64: {
-        number->kind = Kind::kInteger;
+        number->kind = NumberKind::kInteger;
         if (!ReadFixed("an integer", &number->bits)) return false;
         break;
       }
@@ -488,15 +507,18 @@ class Reader {
         break;
       case marshal::kTrue:
       case marshal::kFalse:
-        *number = {Kind::kInteger, uint64_t{head.code == marshal::kTrue}};
+        *number = {NumberKind::kInteger, uint64_t{head.code == marshal::kTrue}};
         return true;  // never numbered
       default: return Expected(expected, head);
     }
-    if (head.is_flagged) refs_.push_back(*number);
+    if (head.is_flagged) {
+      numbers_.push_back(*number);
+      FinishRef(BeginRef(head), Kind::kNumber, numbers_.size() - 1);
+    }
     return true;
   }
 
-  bool ReadLong(const Head& head, Ref* number) {
+  bool ReadLong(const Head& head, Number* number) {
     int32_t signed_count;
     if (!ReadFixed("an integer", &signed_count)) return false;
     const bool is_negative = signed_count < 0;
@@ -516,7 +538,7 @@ class Reader {
     const uint64_t limit = uint64_t{INT64_MAX} + (is_negative ? 1 : 0);
     if (count <= 5 && magnitude <= limit) {
       const uint64_t value = static_cast<uint64_t>(magnitude);
-      *number = {Kind::kInteger, is_negative ? -value : value};
+      *number = {NumberKind::kInteger, is_negative ? -value : value};
       return true;
     }
     std::vector<uint16_t> digits(static_cast<size_t>(count));
@@ -525,26 +547,26 @@ class Reader {
     if (!head.is_flagged && !big_integers_.empty() && !is_last_big_integer_shared_) big_integers_.pop_back();
     is_last_big_integer_shared_ = head.is_flagged;
     big_integers_.push_back({is_negative, DecimalText(is_negative, std::move(digits))});
-    *number = {Kind::kBigInteger, big_integers_.size() - 1};
+    *number = {NumberKind::kBigInteger, big_integers_.size() - 1};
     return true;
   }
 
-  bool ReadTextFloat(const Head& head, Ref* number) {
+  bool ReadTextFloat(const Head& head, Number* number) {
     uint8_t size;
     absl::string_view text;
     if (!ReadFixed("a float", &size)) return false;
     if (!input_.TakeBytes(size, &text)) return Truncated("the rest of a float");
     double value;
     if (!absl::SimpleAtod(text, &value)) return Expected("a float", head.offset, "text that is no number");
-    number->kind = Kind::kFloat;
+    number->kind = NumberKind::kFloat;
     std::memcpy(&number->bits, &value, sizeof(value));
     return true;
   }
 
   // --- Numbers of a profile.
 
-  int64_t SaturatedInteger(const Ref& number, uint32_t issue) {
-    if (number.kind == Kind::kInteger) return static_cast<int64_t>(number.bits);
+  int64_t SaturatedInteger(const Number& number, uint32_t issue) {
+    if (number.kind == NumberKind::kInteger) return static_cast<int64_t>(number.bits);
     const BigInteger& big = big_integers_[number.bits];
     if (out_of_range_.empty()) out_of_range_ = big.text;
     issues_ |= issue;
@@ -552,13 +574,13 @@ class Reader {
   }
 
   bool ReadCount(int64_t* count) {
-    Ref number;
+    Number number;
     if (!ReadNumber(&number)) return false;
     *count = CountOf(number);
     return true;
   }
-  int64_t CountOf(const Ref& number) {
-    if (number.kind != Kind::kFloat) return SaturatedInteger(number, kCountOutOfRange);
+  int64_t CountOf(const Number& number) {
+    if (number.kind != NumberKind::kFloat) return SaturatedInteger(number, kCountOutOfRange);
     double value;
     std::memcpy(&value, &number.bits, sizeof(value));
     const double rounded = std::nearbyint(value);
@@ -572,9 +594,9 @@ class Reader {
   }
 
   bool ReadTime(int64_t* ns) {
-    Ref number;
+    Number number;
     if (!ReadNumber(&number)) return false;
-    if (number.kind == Kind::kFloat) {
+    if (number.kind == NumberKind::kFloat) {
       double seconds;
       std::memcpy(&seconds, &number.bits, sizeof(seconds));
       if (!std::isfinite(seconds)) {
@@ -618,18 +640,18 @@ class Reader {
       Ref ref;
       if (!ReadRef(kKey, head, &ref)) return false;
       if (ref.kind != Kind::kFunction) return WrongRef(kKey, head, ref);
-      *function = FunctionId{static_cast<uint32_t>(ref.bits)};
+      *function = FunctionId{ref.index};
       return true;
     }
     if (head.code == marshal::kList) return Expected(kKey, head);  // cannot be a key
     if (!ReadSequenceSize(kKey, head, 3)) return false;
     const size_t ref = BeginRef(head);
     StringId file, name;
-    Ref line;
+    Number line;
     Head line_head;
     if (!ReadText(&file) || !ReadHead("a line number", &line_head)) return false;
     if (!ReadNumber("a line number", line_head, &line)) return false;
-    if (line.kind == Kind::kFloat) return Expected("a line number", line_head.offset, "a float");
+    if (line.kind == NumberKind::kFloat) return Expected("a line number", line_head.offset, "a float");
     if (!ReadText(&name)) return false;
     *function = profile_.AddFunction(file, SaturatedInteger(line, kLineOutOfRange), name);
     FinishRef(ref, Kind::kFunction, Index(*function));
@@ -649,7 +671,8 @@ class Reader {
       const auto reserved = [&](uint64_t bytes_each, uint64_t limit) {
         return static_cast<size_t>(std::min(*size / bytes_each, limit));
       };
-      profile_.Reserve(reserved(120, 1 << 20), 0);
+      profile_.Reserve(reserved(120, 1 << 20), reserved(60, 1 << 21));
+      profile_.strings.Reserve(reserved(120, (1 << 20) - 1));
     }
     while (true) {
       if (!ReadHead("a function, or the end of the statistics", &head)) return false;
@@ -692,13 +715,15 @@ class Reader {
     is_merged_row_ = profile_.function(function).is_row;
     if (is_merged_row_) edges_are_new_ = false;
     row_edges_begin_ = profile_.edges().size();
+    PrefetchRef(kToFirstCaller);
+    PrefetchRef(kToFirstCaller + 5 + kToNextCaller);
     Head head;
     if (!ReadHead(kRowNumbers, &head)) return false;
     if (head.code == marshal::kRef) {
       Ref ref;
       if (!ReadRef(kRowNumbers, head, &ref)) return false;
       if (ref.kind != Kind::kRow) return WrongRef(kRowNumbers, head, ref);
-      const RowValue& value = row_values_[ref.bits];
+      const RowValue& value = row_values_[ref.index];
       profile_.AddStats(function, value.stats);
       issues_ |= value.issues;
       if (!AddSharedCallers(head, function, value.callers)) return false;
@@ -734,7 +759,7 @@ class Reader {
       Ref ref;
       if (!ReadRef(kCallersDict, head, &ref)) return false;
       if (ref.kind != Kind::kCallers) return WrongRef(kCallersDict, head, ref);
-      *value = callers_values_[ref.bits];
+      *value = callers_values_[ref.index];
       issues_ |= value->issues;
       return AddSharedCallers(head, callee, *value);
     }
@@ -747,7 +772,9 @@ class Reader {
       if (!ReadHead("a caller, or the end of the callers", &head)) return false;
       if (head.code == marshal::kNull) break;
       Caller caller;
-      if (!ReadFunction(head, &caller.function) || !ReadCallerStats(&caller.stats)) return false;
+      if (!ReadFunction(head, &caller.function)) return false;
+      PrefetchRef(kToNextCaller + 5 + kToNextCaller);
+      if (!ReadCallerStats(&caller.stats)) return false;
       AddCaller(callee, caller);
       if (keep) shared_callers_.push_back(caller);
     }
@@ -806,7 +833,7 @@ class Reader {
   bool ReadCallerStats(CallStats* stats) {
     Head head;
     if (!ReadHead(kCallerNumbers, &head)) return false;
-    Ref number;
+    Number number;
     if (head.code == marshal::kSmallTuple || head.code == marshal::kTuple || head.code == marshal::kList) {
       if (!ReadSequenceSize(kCallerNumbers, head, 4)) return false;
       const size_t ref = BeginRef(head);
@@ -823,19 +850,19 @@ class Reader {
       return true;
     }
     if (head.code == marshal::kRef) {
-      if (!ReadRef(kCallerNumbers, head, &number)) return false;
-      if (number.kind == Kind::kCallerStats) {
-        *stats = caller_values_[number.bits].stats;
-        issues_ |= caller_values_[number.bits].issues;
+      Ref ref;
+      if (!ReadRef(kCallerNumbers, head, &ref)) return false;
+      if (ref.kind == Kind::kCallerStats) {
+        *stats = caller_values_[ref.index].stats;
+        issues_ |= caller_values_[ref.index].issues;
         return true;
       }
-      if (number.kind != Kind::kInteger && number.kind != Kind::kBigInteger) {
-        return WrongRef(kCallerNumbers, head, number);
-      }
+      if (ref.kind != Kind::kNumber) return WrongRef(kCallerNumbers, head, ref);
+      number = numbers_[ref.index];
     } else if (!ReadNumber(kCallerNumbers, head, &number)) {
       return false;
     }
-    if (number.kind == Kind::kFloat) return Expected(kCallerNumbers, head.offset, "a float");
+    if (number.kind == NumberKind::kFloat) return Expected(kCallerNumbers, head.offset, "a float");
     stats->call_count = stats->primitive_call_count = CountOf(number);
     issues_ |= kCallersWithoutTimes;
     return true;
@@ -880,6 +907,7 @@ class Reader {
 
   std::vector<Ref> refs_;
   std::vector<StringId> interned_;  // Python 2
+  std::vector<Number> numbers_;
   std::vector<BigInteger> big_integers_;
   bool is_last_big_integer_shared_ = false;
   std::vector<CallerValue> caller_values_;

@@ -5,7 +5,7 @@
 //
 // Reads what CPython 2.7 to 3.15 write: a marshalled dict (see pstats_writer.h), with and without references. It reads
 // the structure of a profile only, never any other object, so nothing in a file can nest or run. One pass; memory is
-// that of the profile and 16 bytes per object that the file numbers for references.
+// that of the profile and 8 to 24 bytes per object that the file numbers for references.
 //
 // Times become ns by rounding to the nearest (seconds.h). Functions of the same key add up. Python 2's byte strings are
 // taken for UTF-8; bytes that aren't become the surrogates U+DC80 + byte, as Python 3 does with file names.

@@ -334,7 +334,7 @@ TEST(ReadPstats, RefusesWhatIsNoProfile) {
       {D({R(-1), Row()}), "a reference to object -1"},
       {D({T({"R" + I32(0), I(1), Z("a")}), Row()}), "a reference to interned text 0 of Python 2, but there are 0"},
       {D({T({f(Z("f.py")), I(1), Z("a")}), R(0)}), "got a reference to a text"},
-      {D({T({Z("f.py"), f(I(1)), R(0)}), Row()}), "expected a text, got a reference to an integer"},
+      {D({T({Z("f.py"), f(I(1)), R(0)}), Row()}), "expected a text, got a reference to a number"},
       {D({f(Key("a")), Row(R(0))}), "expected a dict of callers, got a reference to a function"},
       {D({Key("a"), f(Row()), Key("b"), Row(D({Key("c"), R(0)}))}), "got a reference to the numbers of a function"},
       {D({Key("a"), T({Text("1x"), I(1), G(0), G(0), "{0"})}), "expected a float, got text that is no number"},
