@@ -29,7 +29,7 @@ struct SpoolOptions {
   std::string directory;
 };
 
-// Reads `source` to its end and returns a rewindable source with the same rows and the same info. Returns `source`
+// Reads `source` to its end and returns a rewindable source with the same rows, info and profile. Returns `source`
 // itself if it is rewindable already. Errors are those of the source and of the temporary file. `executor` must outlive
 // the result.
 absl::StatusOr<std::unique_ptr<TraceSource>> MakeRewindable(std::unique_ptr<TraceSource> source, io::Executor& executor,

@@ -9,6 +9,8 @@
 #include "formats/intermediate/event_batch.h"
 #include "formats/intermediate/testing/batch_equality.h"
 #include "formats/intermediate/testing/batch_generator.h"
+#include "formats/intermediate/testing/profile_equality.h"
+#include "formats/intermediate/testing/profile_generator.h"
 #include "gtest/gtest.h"
 
 namespace tracekiln {
@@ -24,6 +26,7 @@ class OncePassSource final : public TraceSource {
     if (next_ == batches_.size()) {
       if (!end_.ok()) return end_;
       info_.rank = 5;
+      profile_ = GenerateProfile(1, 30);
       info_.metadata = {{"traceName", "\"x\"", true}};
       info_.report.seen = 77;
       info_.report.Skip("no_ts", 8, "detail");
@@ -33,11 +36,13 @@ class OncePassSource final : public TraceSource {
     return true;
   }
   const TraceInfo& info() const override { return info_; }
+  const Profile* profile() const override { return profile_.empty() ? nullptr : &profile_; }
 
  private:
   std::vector<EventBatch> batches_;
   absl::Status end_;
   size_t next_ = 0;
+  Profile profile_;
   TraceInfo info_;
 };
 
@@ -54,7 +59,7 @@ void ExpectSameRowsTwice(TraceSource& source, const std::vector<EventBatch>& bat
   }
 }
 
-TEST(SpoolTest, GivesTheSameRowsAndInfoFromMemoryAndFromAFile) {
+TEST(SpoolTest, GivesTheSameRowsInfoAndProfileFromMemoryAndFromAFile) {
   io::ThreadPool pool(2);
   const std::string directory = testing::TempDir();
   for (uint64_t limit : {uint64_t{1} << 30, uint64_t{1000}, uint64_t{0}}) {
@@ -67,6 +72,8 @@ TEST(SpoolTest, GivesTheSameRowsAndInfoFromMemoryAndFromAFile) {
     EXPECT_EQ((*source)->info().metadata.size(), 1u);
     EXPECT_EQ((*source)->info().report.seen, 77u);
     EXPECT_EQ((*source)->info().report.skipped(), 1u);
+    ASSERT_NE((*source)->profile(), nullptr);
+    EXPECT_EQ(FirstDifference(*(*source)->profile(), GenerateProfile(1, 30)), "");
     ExpectSameRowsTwice(**source, Batches());
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory), {}), files_before) << "no file has a name";
   }
