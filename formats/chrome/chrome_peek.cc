@@ -1,0 +1,77 @@
+#include "formats/chrome/chrome_peek.h"
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "formats/intermediate/field_catalog.h"
+#include "formats/json/number.h"
+#include "formats/json/scan.h"
+
+namespace tracekiln::chrome {
+namespace {
+
+// Calls on_member(key, begin of value) for the members of the object at `p`, as far as they can be told apart. Keys
+// with escapes are passed as they stand.
+template <typename OnMember>
+void ForEachMember(const char* p, const char* end, OnMember on_member) {
+  for (++p;;) {
+    p = json::SkipBlanks(p, end);
+    if (p < end && *p == ',') {
+      ++p;
+      continue;
+    }
+    if (p >= end || *p != '"') return;
+    bool escaped = false;
+    const char* const key = p + 1;
+    const char* const key_end = json::FindStringEnd(key, end, &escaped);
+    if (key_end >= end) return;
+    p = json::SkipBlanks(key_end + 1, end);
+    if (p >= end || *p != ':') return;
+    p = json::SkipBlanks(p + 1, end);
+    if (p >= end) return;
+    on_member(absl::string_view(key, static_cast<size_t>(key_end - key)), p);
+    if (*p == '{' || *p == '[') {
+      p = json::FindNestedEnd(p, end);
+      if (p == nullptr) return;
+    } else if (*p == '"') {
+      p = json::FindStringEnd(p + 1, end, &escaped);
+      if (p >= end) return;
+      ++p;
+    } else {
+      while (p < end && *p != ',' && *p != '}') ++p;
+    }
+  }
+}
+
+// The integer at `p` if it is whole.
+std::optional<int64_t> WholeInt(const char* p, const char* end) {
+  const json::Number number = json::ParseNumber(p, end);
+  if (number.type != json::NumberType::kInt || number.end >= end) return std::nullopt;
+  const char c = *number.end;
+  if (c != ',' && c != '}' && c != ' ' && c != '\n' && c != '\r' && c != '\t') return std::nullopt;
+  return number.i;
+}
+
+}  // namespace
+
+void PeekChromeJson(absl::string_view head, TraceInfo* info) {
+  if (head.find(absl::StrCat("\"", fields::kDistributedInfo, "\"")) == absl::string_view::npos) return;
+  std::string text(head);
+  text.append(json::kPadding, ' ');
+  const char* const end = text.data() + head.size();
+  const char* const begin = json::SkipBlanks(text.data(), end);
+  if (begin >= end || *begin != '{') return;
+  ForEachMember(begin, end, [&](absl::string_view key, const char* value) {
+    if (key != fields::kDistributedInfo || *value != '{') return;
+    // The last one counts.
+    info->rank = std::nullopt;
+    info->world_size = std::nullopt;
+    ForEachMember(value, end, [&](absl::string_view name, const char* number) {
+      if (name == fields::kRank) info->rank = WholeInt(number, end);
+      if (name == fields::kWorldSize) info->world_size = WholeInt(number, end);
+    });
+  });
+}
+
+}  // namespace tracekiln::chrome
