@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -33,16 +32,6 @@ class MarshalInput {
     T value;
     std::memcpy(&value, next_, sizeof(value));
     next_ += sizeof(value);
-    return value;
-  }
-
-  // The i32 behind the byte `code`, `bytes_ahead` from here; nullopt if there is another byte or none in the buffer.
-  std::optional<int32_t> PeekInt32After(uint8_t code, size_t bytes_ahead) const {
-    if (static_cast<size_t>(end_ - next_) < bytes_ahead + 5 || static_cast<uint8_t>(next_[bytes_ahead]) != code) {
-      return std::nullopt;
-    }
-    int32_t value;
-    std::memcpy(&value, next_ + bytes_ahead + 1, sizeof(value));
     return value;
   }
 

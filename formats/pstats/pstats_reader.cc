@@ -336,18 +336,6 @@ class Reader {
   }
   static constexpr size_t kNoRef = SIZE_MAX;
 
-  // Where the key of a caller will be a reference if the file is as cProfile and we write it, asks for the object
-  // early.
-  void PrefetchRef(size_t bytes_ahead) {
-    const std::optional<int32_t> number = input_.PeekInt32After(marshal::kRef, bytes_ahead);
-    if (number.has_value() && static_cast<uint32_t>(*number) < refs_.size()) {
-      __builtin_prefetch(&refs_[static_cast<uint32_t>(*number)]);
-    }
-  }
-  // From the beginning of a function's numbers to that of its first caller; from a caller's key to that of the next.
-  static constexpr size_t kToFirstCaller = 2 + 2 * 5 + 2 * 9 + 1;
-  static constexpr size_t kToNextCaller = 2 + 2 * 5 + 2 * 9;
-
   // The object that a kRef names.
   bool ReadRef(const char* expected, const Head& head, Ref* ref) {
     int32_t number;
@@ -715,8 +703,6 @@ class Reader {
     is_merged_row_ = profile_.function(function).is_row;
     if (is_merged_row_) edges_are_new_ = false;
     row_edges_begin_ = profile_.edges().size();
-    PrefetchRef(kToFirstCaller);
-    PrefetchRef(kToFirstCaller + 5 + kToNextCaller);
     Head head;
     if (!ReadHead(kRowNumbers, &head)) return false;
     if (head.code == marshal::kRef) {
@@ -773,7 +759,6 @@ class Reader {
       if (head.code == marshal::kNull) break;
       Caller caller;
       if (!ReadFunction(head, &caller.function)) return false;
-      PrefetchRef(kToNextCaller + 5 + kToNextCaller);
       if (!ReadCallerStats(&caller.stats)) return false;
       AddCaller(callee, caller);
       if (keep) shared_callers_.push_back(caller);
