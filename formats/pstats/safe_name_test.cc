@@ -50,7 +50,8 @@ TEST(SafeName, Table) {
 
 TEST(SafeName, OfAnyBytesIsSafe) {
   std::mt19937 random(1);
-  const std::string letters("a<!-/script>SCRIPT\\x0\n\0\x7f\xed\xa0\xb2\x80\xef\xbf\xbe\xf0\x9f\xc3\xff ", 44);
+  constexpr char kLetters[] = "a<!-/script>SCRIPT\\x0\n\0\x7f\xed\xa0\xb2\x80\xef\xbf\xbe\xf0\x9f\xc3\xff ";
+  const std::string letters(kLetters, sizeof(kLetters) - 1);
   for (int i = 0; i < 20000; ++i) {
     std::string name;
     for (uint32_t n = random() % 12; n > 0; --n) {
