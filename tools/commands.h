@@ -9,8 +9,10 @@ namespace tracekiln::tools {
 const Command& CatCommand();
 const Command& CheckCommand();
 const Command& ConvertCommand();
+const Command& DiffCommand();
 const Command& FormatsCommand();
 const Command& InfoCommand();
+const Command& StatsCommand();
 
 }  // namespace tracekiln::tools
 

@@ -23,6 +23,15 @@ std::vector<std::string> ParsedFlags::GetAll(absl::string_view name) const {
   return all;
 }
 
+std::vector<std::pair<std::string, std::string>> ParsedFlags::GetInOrder(
+    absl::Span<const absl::string_view> names) const {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const auto& given : values_) {
+    if (std::find(names.begin(), names.end(), absl::string_view(given.first)) != names.end()) all.push_back(given);
+  }
+  return all;
+}
+
 absl::StatusOr<int64_t> ParsedFlags::GetInt(absl::string_view name, int64_t absent, int64_t least, int64_t most) const {
   const std::optional<std::string> text = Get(name);
   if (!text) return absent;

@@ -41,6 +41,8 @@ class ParsedFlags {
   std::optional<std::string> Get(absl::string_view name) const;
   // All values, in the order given.
   std::vector<std::string> GetAll(absl::string_view name) const;
+  // All values of several flags with their flag, in the order given: for flags whose order among each other matters.
+  std::vector<std::pair<std::string, std::string>> GetInOrder(absl::Span<const absl::string_view> names) const;
 
   // Numbers: `absent` if the flag was not given; InvalidArgument if it is no decimal integer within [least, most].
   [[nodiscard]] absl::StatusOr<int64_t> GetInt(absl::string_view name, int64_t absent, int64_t least,

@@ -52,6 +52,15 @@ TEST(ParseFlags, Table) {
   for (const Case& c : kCases) EXPECT_EQ(Describe(c.args), c.want) << c.name;
 }
 
+TEST(ParsedFlags, OrderAmongFlagsIsKept) {
+  absl::StatusOr<ParsedFlags> flags =
+      ParseFlags(kFlags, std::vector<std::string>{"--to=a", "--option=b", "-j2", "--to=c", "--option", "d"});
+  ASSERT_TRUE(flags.ok());
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(flags->GetInOrder({"option", "to"}), (Pairs{{"to", "a"}, {"option", "b"}, {"to", "c"}, {"option", "d"}}));
+  EXPECT_EQ(flags->GetInOrder({"output"}), Pairs());
+}
+
 TEST(ParsedFlags, LastValueWins) {
   absl::StatusOr<ParsedFlags> flags = ParseFlags(kFlags, std::vector<std::string>{"--to", "a", "--to", "b"});
   ASSERT_TRUE(flags.ok());
