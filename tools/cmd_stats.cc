@@ -288,8 +288,10 @@ const Command& StatsCommand() {
         "Built-ins have no file there.\n"
         "Sort keys are those of pstats: calls, ncalls, cumtime, cumulative, filename, line, module, name, nfl (name, "
         "file, line),\npcalls, stdname, time, tottime, and none for the order of the file.\n"
-        "Folded stacks (--format collapsed) are reconstructed, since a profile has no stacks, and bounded.",
+        "Folded stacks (--format collapsed) are reconstructed, since a profile has no stacks, and bounded.\n"
+        "A timeline is made a profile first, by the options of convert --to pstats: frames=, gpu=, step=, paths=on, …",
         "  tracekiln stats --sort tottime --limit 20 run.prof\n"
+        "  tracekiln stats --option step=7 --option gpu=only rank-0.json.gz\n"
         "  tracekiln stats --sort cumtime --filter 'torch/nn' --limit 0.1 --callers rank0.prof rank1.prof\n"
         "  tracekiln stats --strip-dirs --format csv run.prof > run.csv\n"
         "  tracekiln stats --format json run.prof | jq '.rows[] | select(.own_ns > 1000000) | .name'\n"

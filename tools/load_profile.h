@@ -29,14 +29,16 @@ class LoadedProfile {
   friend absl::StatusOr<LoadedProfile> LoadProfile(const std::string&, const ParsedFlags&, const CommandContext&);
   friend absl::StatusOr<LoadedProfile> LoadProfiles(absl::Span<const std::string>, const ParsedFlags&,
                                                     const CommandContext&);
-  // The profile is *sum_ or, without one, that of the source. Not copied, since it may be large.
+  // The profile is *sum_ (of several files, or made of a timeline) or, without one, that of the source. Not copied,
+  // since it may be large.
   std::unique_ptr<TraceSource> source_;
   std::unique_ptr<Profile> sum_;
   std::vector<ImportReport> reports_;
 };
 
-// Opens `path` ("-": standard input) and reads its profile; says the notes and what the import report found. Fails as
-// opening and reading do; InvalidArgument if the trace has no profile.
+// Opens `path` ("-": standard input) and reads its profile; a timeline is made one, by the options of the format pstats
+// that are among --option (pstats_options.h). Says the notes and what the import report found. Fails as opening and
+// reading do; InvalidArgument if the trace has neither a profile nor slices.
 [[nodiscard]] absl::StatusOr<LoadedProfile> LoadProfile(const std::string& path, const ParsedFlags& flags,
                                                         const CommandContext& context);
 
