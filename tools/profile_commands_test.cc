@@ -119,13 +119,20 @@ TEST_F(ProfileCommandsTest, WrongUsageIsOneLineAndStatusTwo) {
   }
 }
 
-TEST_F(ProfileCommandsTest, InputsThatAreNoProfilesFail) {
+TEST_F(ProfileCommandsTest, TimelinesAreMadeProfiles) {
   Write("timeline", "FAKE\nslice a cpu_op 10 10 0 100000\n");
+  const Outcome outcome = Run({"stats", "timeline", "--format", "csv"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("a,1,1,"));
+}
+
+TEST_F(ProfileCommandsTest, InputsThatAreNoProfilesFail) {
+  Write("timeline", "FAKE\n");
   Write("broken", absl::StrCat(kProfile, "broken\n"));
   for (const char* command : {"stats", "diff"}) {
     Outcome outcome = Run({command, "a.prof", "timeline"});
     EXPECT_EQ(outcome.status, 1);
-    EXPECT_EQ(outcome.err, "tracekiln: timeline: a fake trace without a profile (functions, calls, times)\n");
+    EXPECT_EQ(outcome.err, "tracekiln: timeline: a fake trace without slices and without a profile\n");
     EXPECT_THAT(outcome.out, IsEmpty());
     outcome = Run({command, "broken", "a.prof"});
     EXPECT_EQ(outcome.status, 1);
