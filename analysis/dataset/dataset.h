@@ -50,6 +50,7 @@ enum class FileKind : uint8_t {
 };
 // "timeline", "kiln", "execution_trace", …: the word of the command line and of JSON output.
 absl::string_view KindName(FileKind kind);
+std::optional<FileKind> KindFromName(absl::string_view name);
 
 enum class RankSource : uint8_t { kNone, kLayout, kContent, kName, kPair };
 absl::string_view RankSourceName(RankSource source);  // "none", "layout", "content", "name", "pair"
@@ -108,7 +109,7 @@ absl::string_view SeverityName(Severity severity);
 //              unpaired             a rank with an execution trace but without timeline, or the other way round, in a
 //                                   run that has both
 //              kind_conflict        the user's group `kind` and the content disagree; the content counts
-//              empty_file, damaged, unreadable, half_written
+//              empty_file, damaged, unreadable
 //              layout_unmatched     the user's rule matches no file
 //              limit                max_depth or max_file_count was reached: the dataset is not complete
 //   notes      several_runs, several_windows, local_rank, leftover, stranger, link_loop, same_file, coordinator
@@ -135,6 +136,7 @@ struct RankFiles {
   std::vector<size_t> memory_snapshots;
   std::vector<size_t> chakras;
   std::vector<size_t> captures;  // timelines of role kCapture
+  std::vector<size_t> linked;    // execution traces of role kLinked
 };
 
 struct Run {

@@ -90,7 +90,7 @@ class InputOpener {
     if (absl::Status status = Decode(&is_worked_on); !status.ok()) return status;
     if (is_worked_on && options_.read_ahead) source_ = MakeReadAheadSource(std::move(source_));
 
-    std::string head(kHeadBytes, '\0');
+    std::string head(std::min(options_.head_bytes, kHeadBytes), '\0');
     head.resize(source_->ReadFully(head.data(), head.size()));
     head.shrink_to_fit();
     if (head.empty() && !source_->status().ok()) return source_->status();

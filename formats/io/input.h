@@ -54,6 +54,9 @@ struct OpenOptions {
   // A zip that comes through a pipe, or lies in another container, is read into memory: up to this size, beyond it
   // ResourceExhausted.
   uint64_t zip_in_memory_limit_bytes = uint64_t{1} << 30;
+
+  // What Head() shows; at most kHeadBytes. For programs that look at many files and read none.
+  size_t head_bytes = kHeadBytes;
 };
 
 // An opened file. Not thread-safe; what Stream() and random_access() return is independent of it and may outlive it.
@@ -75,7 +78,8 @@ class Input {
   // Remarks for the user, one sentence each, without the file name: unsafe zip members, byte order marks.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  // The first bytes of the decompressed text, after any byte order mark: kHeadBytes of it, or all if it is shorter.
+  // The first bytes of the decompressed text, after any byte order mark: OpenOptions::head_bytes of it, or all if it is
+  // shorter.
   absl::string_view Head() const { return head_; }
 
   // All decompressed bytes, from the first (Head() is delivered again). Can be called once; then nullptr.
