@@ -18,11 +18,22 @@ constexpr int kSure = 50;
 bool Has(absl::string_view text, absl::string_view word) { return text.find(word) != absl::string_view::npos; }
 bool HasKey(absl::string_view text, absl::string_view key) { return Has(text, absl::StrCat("\"", key, "\"")); }
 
+// UTF-8 (a character cut off at the end is no matter) without control characters but those of logs.
 bool IsPlainText(absl::string_view head) {
-  return std::none_of(head.begin(), head.end(), [](char c) {
+  int continuation_count = 0;
+  for (const char c : head) {
     const unsigned char u = static_cast<unsigned char>(c);
-    return (u < 0x20 && u != '\n' && u != '\r' && u != '\t' && u != '\f' && u != '\x1b') || u == 0x7f;
-  });
+    if (continuation_count > 0) {
+      if ((u & 0xc0) != 0x80) return false;
+      --continuation_count;
+    } else if (u >= 0x80) {
+      if (u < 0xc2 || u > 0xf4) return false;
+      continuation_count = u < 0xe0 ? 1 : u < 0xf0 ? 2 : 3;
+    } else if ((u < 0x20 && u != '\n' && u != '\r' && u != '\t' && u != '\f' && u != '\x1b') || u == 0x7f) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // An allocator snapshot of PyTorch: a pickle of a dictionary with "segments" or "device_traces" among the first keys.
