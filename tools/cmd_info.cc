@@ -15,6 +15,7 @@
 #include "formats/json/scan.h"
 #include "formats/json/writer.h"
 #include "tools/commands.h"
+#include "tools/dataset_summary.h"
 #include "tools/open_trace.h"
 #include "tools/profile_fields.h"
 #include "tools/progress.h"
@@ -343,7 +344,8 @@ int Run(const ParsedFlags& flags, CommandContext& context) {
   std::vector<int> codes;
   for (const std::string& path : flags.positional()) {
     std::string out;
-    codes.push_back(RunOne(path, flags, context, how == "json", &out));
+    codes.push_back(IsDirectory(path) ? DescribeDirectory(path, flags, context, how == "json", &out)
+                                      : RunOne(path, flags, context, how == "json", &out));
     if (codes.size() > 1 && how == "text" && !out.empty()) out.insert(0, "\n");
     context.out.Write(out);
   }
@@ -359,12 +361,17 @@ const Command& InfoCommand() {
                           "what is in a trace: format, rank, time span, events by category, tracks, metadata, profile",
                           "Times are microseconds from the trace's base. With --format json: one line per input. Of a "
                           "profile: sums, and the\n"
-                          "five functions with the most own time.",
+                          "five functions with the most own time. Of a directory: which file is which rank's, without "
+                          "reading them whole.",
                           "  tracekiln info rank0.json.gz\n"
-                          "  tracekiln info --format json trace.kiln",
+                          "  tracekiln info --format json trace.kiln\n"
+                          "  tracekiln info run7\n"
+                          "  tracekiln info --layout 'r(?P<rank>\\d+)' run7",
                           ReadFlags(),
                           Run};
     c->flags.push_back({"format", 'f', "text|json", "how to print it"});
+    c->flags.push_back({"layout", '\0', "RE2",
+                        "of a directory: finds rank, step, run or kind, its named groups, in the paths of the files"});
     return c;
   }();
   return *command;
