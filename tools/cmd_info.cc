@@ -17,6 +17,7 @@
 #include "tools/commands.h"
 #include "tools/dataset_summary.h"
 #include "tools/open_trace.h"
+#include "tools/output_path.h"
 #include "tools/profile_fields.h"
 #include "tools/progress.h"
 #include "tools/report_json.h"

@@ -1,7 +1,5 @@
 #include "tools/dataset_summary.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -239,11 +237,6 @@ void WriteDataset(const Dataset& found, json::Writer* w) {
   }
   w->EndArray();
   w->EndObject();
-}
-
-bool IsDirectory(const std::string& path) {
-  struct stat info;
-  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 int DescribeDirectory(const std::string& directory, const ParsedFlags& flags, CommandContext& context, bool is_json,

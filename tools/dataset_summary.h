@@ -16,9 +16,6 @@ std::string DatasetText(const dataset::Dataset& found);
 // For programs: everything. Names that are not UTF-8 are written as JSON can; "path_hex" then has their bytes.
 void WriteDataset(const dataset::Dataset& found, json::Writer* w);
 
-// Whether `path` is a directory.
-bool IsDirectory(const std::string& path);
-
 // Scans the directory and appends the text, or one line of JSON, to *out. kDoneWithLosses if files were unreadable,
 // empty or damaged, or a limit was reached.
 int DescribeDirectory(const std::string& directory, const ParsedFlags& flags, CommandContext& context, bool is_json,

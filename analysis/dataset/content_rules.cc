@@ -55,18 +55,29 @@ std::optional<uint64_t> ReadVarint(absl::string_view* bytes) {
   return std::nullopt;
 }
 
-// Chakra's .et: messages with their sizes in front, the first a GlobalMetadata { version = 1; attr = 2 } with a version
-// like "0.0.4". Source: chakra schema/protobuf/et_def.proto.
-bool IsChakra(absl::string_view head) {
+bool IsWord(absl::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isalnum(c) || c == '.' || c == '-' || c == '_';
+  });
+}
+
+// The text of the length-delimited field `tag` that `bytes` begins with; empty if there is none, or it is cut off.
+absl::string_view FirstField(absl::string_view bytes, char tag) {
+  if (bytes.empty() || bytes[0] != tag) return {};
+  bytes.remove_prefix(1);
+  const std::optional<uint64_t> size = ReadVarint(&bytes);
+  return size && *size <= bytes.size() ? bytes.substr(0, *size) : absl::string_view();
+}
+
+// Chakra's .et: messages with their sizes in front, the first a GlobalMetadata { version = 1; attr = 2 { name = 1 } }
+// with a version like "0.0.4", an attribute with a name, or both. Source: chakra schema/protobuf/et_def.proto.
+bool IsChakra(absl::string_view head, bool is_whole) {
   const std::optional<uint64_t> size = ReadVarint(&head);
-  if (!size || *size < 3 || *size > head.size() || head[0] != '\x0a') return false;
-  head = head.substr(1, *size - 1);
-  const std::optional<uint64_t> version_size = ReadVarint(&head);
-  if (!version_size || *version_size == 0 || *version_size > std::min<size_t>(head.size(), 64)) return false;
-  const absl::string_view version = head.substr(0, *version_size);
-  if (!absl::ascii_isdigit(version[0]) || !Has(version, ".")) return false;
-  return std::all_of(version.begin(), version.end(),
-                     [](char c) { return absl::ascii_isalnum(c) || c == '.' || c == '-'; });
+  if (!size || *size < 3 || (is_whole && *size > head.size())) return false;
+  head = head.substr(0, *size);
+  const absl::string_view version = FirstField(head, '\x0a');
+  if (!version.empty()) return version.size() < 64 && absl::ascii_isdigit(version[0]) && IsWord(version);
+  return IsWord(FirstField(FirstField(head, '\x12'), '\x0a'));
 }
 
 // The number behind the first `key` in `text`, whatever quotes and blanks are between.
@@ -131,7 +142,7 @@ Content ClassifyContent(absl::string_view head, bool is_whole, absl::Span<const 
   }
   if (IsMemorySnapshot(head)) {
     content.kind = FileKind::kMemorySnapshot;
-  } else if (IsChakra(head)) {
+  } else if (IsChakra(head, is_whole)) {
     content.kind = FileKind::kChakra;
   } else if (IsTar(head)) {
     content.note = "a tar archive (unpack it first)";

@@ -40,6 +40,14 @@ TEST(ContentRules, TellKinds) {
        "\x07\x0a\x05"
        "0.0.4",
        FileKind::kChakra},
+      {"chakra, attributes only",
+       "\x0d\x12\x0b\x0a\x06"
+       "schema\xea\x01\x00"s,
+       FileKind::kChakra},
+      {"chakra, attribute without name",
+       "\x0d\x12\x0b\x12\x06"
+       "schema\xea\x01\x00"s,
+       FileKind::kStranger},
       {"chakra, size beyond the file",
        "\x7f\x0a\x05"
        "0.0.4",
