@@ -11,6 +11,7 @@
 #include "analysis/profile_table/pstats_text.h"
 #include "analysis/profile_table/rename_functions.h"
 #include "formats/json/writer.h"
+#include "formats/pstats/action_file_name.h"
 #include "tools/commands.h"
 #include "tools/csv.h"
 #include "tools/load_profile.h"
@@ -107,6 +108,19 @@ void WriteNeighboursJson(const Profile& profile, absl::Span<const uint32_t> edge
   w->EndArray();
 }
 
+// Members "stage", "rank" and "action" of the object that is open, if the file's name is one of a profiled action.
+void WriteActionName(const std::optional<pstats::ActionFileName>& name, json::Writer* w) {
+  if (!name.has_value() || (name->stage.empty() && !name->rank.has_value() && name->action[0] != '[')) return;
+  w->Key("stage"), w->String(name->stage);
+  w->Key("rank");
+  if (name->rank.has_value()) {
+    w->Int(*name->rank);
+  } else {
+    w->Null();
+  }
+  w->Key("action"), w->String(name->action);
+}
+
 void WriteJson(const Profile& profile, const Selection& selection, const Wanted& wanted,
                absl::Span<const std::string> paths, absl::Span<const ImportReport> reports, io::ByteSink* out) {
   constexpr json::Layout kRowPerLine{2};
@@ -114,11 +128,14 @@ void WriteJson(const Profile& profile, const Selection& selection, const Wanted&
   {
     json::Writer w(&block, kRowPerLine);
     w.BeginObject();
+    const std::vector<std::optional<pstats::ActionFileName>> actions =
+        pstats::ParseActionFileNames(absl::MakeConstSpan(paths.data(), paths.size()));
     w.Key("files");
     w.BeginArray();
     for (size_t i = 0; i < paths.size(); ++i) {
       w.BeginObject();
       w.Key("file"), w.String(paths[i]);
+      WriteActionName(actions[i], &w);
       w.Key("report"), WriteReport(reports[i], &w);
       w.EndObject();
     }

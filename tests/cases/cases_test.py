@@ -1,5 +1,5 @@
-"""Each fact of the acceptance cases under ../shared/cases that are about Chrome JSON, containers and encodings, on the
-tool itself. The directory is $TRACEKILN_SHARED or ../shared beside the workspace; without it everything is skipped.
+"""Each fact of the acceptance cases under ../shared/cases that are about Chrome JSON, containers, encodings and .prof
+files, on the tool itself. The directory is $TRACEKILN_SHARED or ../shared beside the workspace; without it everything is skipped.
 Facts that a later part of the tool will answer are listed at the end of the output."""
 import os
 import re
@@ -11,8 +11,8 @@ import unittest
 from tests import tracked_files
 from tests.cases import checks, expectations, harness
 
-# The cases whose format is in the "Chrome JSON, containers and encodings" part of the collection.
-LAST_CASE = 77
+# Those up to here are about Chrome JSON, containers and encodings, and about .prof files.
+LAST_CASE = 96
 
 _later = []
 _fact_count = 0
@@ -115,8 +115,16 @@ class Cases(unittest.TestCase):
             subject = inputs.subject(input_name)
             if input_name not in case.refused:
                 with self.subTest(input_name):
-                    checks.check_good_input(self, subject, case.warnings)
-            for command in harness.COMMANDS_THAT_READ:
+                    if subject.is_profile:
+                        checks.check_good_profile(self, subject)
+                        found = [f["code"] for f in subject.check["profile"]["findings"] if f["severity"] == "warning"]
+                        warnings = case.warnings.get(input_name, []) if isinstance(case.warnings, dict) else case.warnings
+                        self.assertEqual(found, list(warnings))
+                    else:
+                        checks.check_good_input(self, subject, case.warnings)
+            for command in subject.commands_that_read:
+                if (input_name, command[:3]) in case.commands_that_refuse:
+                    continue
                 run = subject.run_on_input(*command)
                 self.assertEqual(run.rc, 1 if input_name in case.refused else 0, str(run))
             checks.check_limits(self, subject)

@@ -1,6 +1,9 @@
 """The kinds of facts that cases state. Each function returns a check: a function of a test and a subject."""
 import collections
+import csv
 import decimal
+import io
+import itertools
 import json
 import os
 import re
@@ -306,7 +309,7 @@ def error(window, says):
     """Every command that reads the input ends with status 1, and names the file, a byte in the window and the reason."""
 
     def check(test, subject):
-        for command in harness.COMMANDS_THAT_READ:
+        for command in subject.commands_that_read:
             run = subject.run_on_input(*command)
             test.assertEqual(run.rc, 1, str(run))
             place = re.search(re.escape(subject.name) + r":(\d+): (.*)", run.err)
@@ -322,7 +325,7 @@ def strict_error(window, says):
     """With --strict the same place is an error."""
 
     def check(test, subject):
-        for command in harness.COMMANDS_THAT_READ:
+        for command in subject.commands_that_read:
             run = subject.run_on_input(*command, "--strict")
             test.assertEqual(run.rc, 1, str(run))
             place = re.search(re.escape(subject.name) + r":(\d+): (.*)", run.err)
@@ -337,7 +340,7 @@ def nothing_left():
     """No conversion leaves an output or a temporary file, and the input is as it was."""
 
     def check(test, subject):
-        for command in harness.COMMANDS_THAT_READ:
+        for command in subject.commands_that_read:
             run = subject.run_on_input(*command)
             test.assertEqual(run.rc, 1, str(run))
             test.assertEqual(harness.digests(subject.output_directory), {}, str(run))
@@ -370,6 +373,45 @@ def together(command, rc, first_line_of):
     return Whole(check)
 
 
+def actions(*wanted):
+    """(stage, rank, action) of all files, in the order of their names, as `stats` of all of them shows it."""
+
+    def check(test, inputs):
+        directory = inputs.copy()
+        run = harness.Run(["stats", "--format", "json", *inputs.names], directory)
+        test.assertEqual(run.rc, 0, str(run))
+        files = harness.parse_strictly(run.out)["files"]
+        test.assertEqual([f["file"] for f in files], inputs.names)
+        test.assertEqual(counted((f["stage"], f["rank"], f["action"]) for f in files), counted(wanted))
+
+    return Whole(check)
+
+
+def converts_together(to, outputs, rc=0, says=None):
+    """One conversion of all inputs into a directory makes so many files (or exactly these names) with short, flat
+    names."""
+
+    def check(test, inputs):
+        directory = inputs.copy()
+        out = os.path.join(directory, "out")
+        os.mkdir(out)
+        run = harness.Run(["convert", *inputs.names, "--to", to, "-o", "out"], directory)
+        test.assertEqual(run.rc, rc, str(run))
+        made = os.listdir(out)
+        if isinstance(outputs, int):
+            test.assertEqual(len(made), outputs)
+        else:
+            test.assertEqual(sorted(made), sorted(outputs))
+        for name in made:
+            test.assertTrue(os.path.isfile(os.path.join(out, name)))
+            test.assertLessEqual(len(name.encode()), 255)
+            test.assertNotIn("..", name)
+        if says is not None:
+            test.assertRegex(run.err, says)
+
+    return Whole(check)
+
+
 def writes_only(outputs):
     """Conversions of all inputs into a directory make exactly these files there, and none elsewhere."""
 
@@ -387,6 +429,233 @@ def writes_only(outputs):
         test.assertEqual({path: after.get(path) for path in before}, before)
 
     return Whole(check)
+
+
+def _per_call(row):
+    return {
+        "own_per_call_ns": decimal.Decimal(row["own_ns"]) / row["calls"] if row["calls"] else None,
+        "cumulative_per_call_ns": decimal.Decimal(row["cumulative_ns"]) / row["primitive_calls"] if row["primitive_calls"] else None,
+    }
+
+
+def profile_has(*options, **wanted):
+    """Members of what `stats --format json` prints, of a timeline made a profile with these options."""
+
+    def check(test, subject):
+        profile = subject.profile_with(*options)
+        for key, value in wanted.items():
+            test.assertEqual(profile[key], value, key)
+
+    return check
+
+
+def _row(test, profile, name, line=None):
+    found = [r for r in profile["rows"] if r["name"] == name and line in (None, r["line"])]
+    test.assertEqual(len(found), 1, "%s in %s" % (name, [r["name"] for r in profile["rows"]]))
+    return found[0]
+
+
+def function(name, *options, line=None, calls=None, primitive=None, own_us=None, cumulative_us=None, callers=None):
+    """The row of that name, and per call; `callers`: exactly these (name -> (calls, primitive calls, own us,
+    cumulative us), or None for whatever numbers)."""
+
+    def check(test, subject):
+        row = _row(test, subject.profile_with(*options), name, line)
+        for key, value in (
+            ("calls", calls),
+            ("primitive_calls", primitive),
+            ("own_ns", own_us and ns(own_us)),
+            ("cumulative_ns", cumulative_us and ns(cumulative_us)),
+        ):
+            if value is not None:
+                test.assertEqual(row[key], value, "%s of %s" % (key, name))
+        for key, value in _per_call(row).items():
+            test.assertAlmostEqual(row[key], value, places=3, msg=key)
+        if callers is not None:
+            found = {c["name"]: (c["calls"], c["primitive_calls"], c["own_ns"], c["cumulative_ns"]) for c in row["callers"]}
+            test.assertEqual(sorted(found), sorted(callers))
+            for caller, numbers in callers.items():
+                if numbers is not None:
+                    test.assertEqual(found[caller], (*numbers[:2], *map(ns, numbers[2:])), "%s -> %s" % (caller, name))
+
+    return check
+
+
+def no_function(pattern, *options):
+    def check(test, subject):
+        test.assertFalse([r["name"] for r in subject.profile_with(*options)["rows"] if re.search(pattern, r["name"])])
+
+    return check
+
+
+def device_work(*wanted, options=()):
+    """Exactly these device rows, (name, us), of the profile made with these options."""
+
+    def check(test, subject):
+        rows = subject.profile_with(*options)["rows"]
+        found = {r["name"]: r["own_ns"] for r in rows if r["name"].startswith("<gpu ") and r["name"] != "<gpu work without launch>"}
+        test.assertEqual(found, {"<gpu %s>" % name: ns(us) for name, us in wanted})
+
+    return check
+
+
+def folded(stacks, *options):
+    """Exactly these folded stacks, of a timeline without the rows for the trace and its threads: text -> us."""
+
+    def check(test, subject):
+        found = subject.folded(*options)
+        if not subject.is_profile:
+            found = {re.sub(r"^\{trace\};\{thread [^}]*\};", "", stack): value for stack, value in found.items()}
+        test.assertEqual(found, {stack: ns(us) for stack, us in stacks.items()})
+
+    return check
+
+
+def chain_of_functions(depth, own_us, last_own_us, top_us):
+    """With a row for each path, the rows are one chain of callers, this deep below the rows for the trace and its only
+    thread, all but the innermost with the same own time."""
+
+    def check(test, subject):
+        path = subject.converted("chain.prof", subject.name, "--to", "pstats", "--option", "paths=on")
+        # Line by line, since the names are long.
+        run = harness.Run(["stats", "--format", "json", path], subject.directory)
+        test.assertEqual(run.rc, 0, str(run))
+        own = {}
+        callee_of = {}
+        outermost = []
+        for line in run.out.split(b"\n"):
+            if not line.startswith(b'{"file":') or b'"report"' in line[:100000]:
+                continue
+            row = harness.parse_strictly(line.rstrip(b","))
+            key = hash((row["file"], row["line"], row["name"]))
+            own[key] = row["own_ns"]
+            test.assertLessEqual(row["cumulative_ns"], ns(top_us))
+            test.assertLessEqual(len(row["callers"]), 1)
+            if not row["callers"]:
+                outermost.append(key)
+            for c in row["callers"]:
+                callee_of[hash((c["file"], c["line"], c["name"]))] = key
+        test.assertEqual(len(outermost), 1)
+        chain = [outermost[0]]
+        while chain[-1] in callee_of:
+            chain.append(callee_of[chain[-1]])
+        test.assertEqual([own[key] for key in chain], [0, 0] + [ns(own_us)] * (depth - 1) + [ns(last_own_us)])
+
+    return check
+
+
+def same_profile_in_any_order(*options):
+    """The same rows whatever the order of the events in the file."""
+
+    def check(test, subject):
+        with open(subject.path, "rb") as file:
+            document = harness.parse_strictly(file.read())
+
+        def rows(path):
+            profile = harness.parse_strictly(subject.good("stats", "--format", "json", path).out)
+            return sorted(json.dumps(r, default=str) for r in profile["rows"])
+
+        want = rows(subject.converted("order.prof", subject.name, "--to", "pstats", *options))
+        events = harness.events_of(document)
+        for number, order in enumerate(itertools.permutations(events)):
+            path = os.path.join(subject.output_directory, "order%d.json" % number)
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(list(order), file, default=float)
+            made = subject.converted("order%d.prof" % number, path, "--to", "pstats", *options)
+            test.assertEqual(rows(made), want, order)
+
+    return check
+
+
+def stats_text(*pieces):
+    """Regular expressions that are in what `stats` prints."""
+
+    def check(test, subject):
+        for piece in pieces:
+            test.assertRegex(subject.good("stats", subject.name).out.decode("utf-8", "strict"), piece)
+
+    return check
+
+
+def stacks_fewer_than(count):
+    def check(test, subject):
+        test.assertTrue(0 < len(subject.folded()) < count)
+
+    return check
+
+
+def says_rule():
+    """The total comes with how it was made."""
+    return lambda test, subject: test.assertRegex(subject.profile_with()["total_own_rule"], "negative ones included; a time that is no number counts as 0")
+
+
+def stats_says(pattern):
+    """What `stats` says on standard error."""
+    return lambda test, subject: test.assertRegex(subject.good("stats", subject.name).err, pattern)
+
+
+def profile_finding(code, severity, count):
+    """One of what `check` says about a profile."""
+
+    def check(test, subject):
+        found = [f for f in subject.check["profile"]["findings"] if f["code"] == code]
+        test.assertEqual([(f["severity"], f["count"]) for f in found], [(severity, count)])
+
+    return check
+
+
+def not_chrome():
+    """A profile has no events: it is not written as Chrome JSON, and nothing is left behind."""
+
+    def check(test, subject):
+        path = os.path.join(subject.output_directory, "none.json")
+        run = subject.run("convert", "--to", "chrome", subject.name, "-o", path)
+        test.assertEqual(run.rc, 1, str(run))
+        test.assertRegex(run.err, re.escape(subject.name) + ".*no events")
+        test.assertFalse(os.path.exists(path))
+
+    return check
+
+
+def peak_below(mebibytes, seconds):
+    def check(test, subject):
+        for command in subject.commands_that_read:
+            run = subject.run_on_input(*command)
+            test.assertLess(run.peak_bytes, mebibytes << 20, str(run))
+            test.assertLess(run.cpu_seconds, seconds, str(run))
+
+    return check
+
+
+def csv_names(*wanted):
+    """The names in `stats --format csv`, as a reader of CSV sees them."""
+
+    def check(test, subject):
+        text = subject.good("stats", "--format", "csv", subject.name).out.decode("utf-8", "strict")
+        found = [row["name"] for row in csv.DictReader(io.StringIO(text, newline=""))]
+        for name in wanted:
+            test.assertIn(name, found)
+
+    return check
+
+
+def check_good_profile(test, subject):
+    """What holds for every profile that loads."""
+    profile = subject.profile_with()
+    for again in subject.profiles_again.values():
+        test.assertEqual(again["total_own_ns"], profile["total_own_ns"])
+        test.assertEqual(sorted(map(str, again["rows"])), sorted(map(str, profile["rows"])))
+    report = subject.check["report"] if "report" in subject.check else profile["files"][0]["report"]
+    test.assertEqual(report["imported"] + report["merged"] + report["skipped"], report["seen"])
+    test.assertEqual(len(subject.rows), profile["functions"])
+    test.assertEqual(sum(r["own_ns"] for r in subject.rows), profile["total_own_ns"])
+    for value in subject.folded().values():
+        test.assertGreater(value, 0)
+    test.assertEqual(sum(subject.folded().values()), sum(max(0, r["own_ns"]) for r in profile["rows"]))
+    table = subject.good("stats", "--format", "csv", subject.name).out.decode("utf-8", "strict")
+    found = list(csv.DictReader(io.StringIO(table, newline="")))
+    test.assertEqual([int(row["own_ns"]) for row in found], [row["own_ns"] for row in profile["rows"]])
+    not_chrome()(test, subject)
 
 
 def _comparable(value):

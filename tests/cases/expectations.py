@@ -1,16 +1,23 @@
-"""What the tool must do with each case of ../shared/cases that is about Chrome JSON, containers or encodings: case ->
-outcome, the warnings of `check` (all of them), and the checks of each numbered fact of its case.md."""
+"""What the tool must do with each case of ../shared/cases that is about Chrome JSON, containers, encodings or .prof
+files: case -> outcome, the warnings of `check` (all of them), and the checks of each numbered fact of its case.md."""
 import collections
 
 from tests.cases.checks import (
+    actions,
     args_of,
     category,
+    chain_of_functions,
     check_has,
     convert_says,
+    converts_together,
+    csv_names,
     device,
+    device_work,
     error,
     exports_are_strict_json,
     flows,
+    folded,
+    function,
     info_has,
     keeps_text,
     kernel_names_of_length,
@@ -19,14 +26,23 @@ from tests.cases.checks import (
     launches,
     metadata,
     no_finding,
+    no_function,
     no_warnings,
     note,
     nothing_left,
     on,
     one_lane_per_track,
+    peak_below,
     prints_sane_numbers,
+    profile_finding,
+    profile_has,
     report_has,
+    same_profile_in_any_order,
+    says_rule,
     slices,
+    stacks_fewer_than,
+    stats_says,
+    stats_text,
     strict_error,
     together,
     tracks,
@@ -36,11 +52,9 @@ from tests.cases.checks import (
 
 # `warnings` is for inputs that load: the codes that `check` reports as warnings, no more and no fewer; a dictionary
 # where inputs differ. Inputs in `refused` end with an error and are checked by their facts alone.
-Case = collections.namedtuple("Case", "outcome facts warnings refused", defaults=((), ()))
+# `commands_that_refuse`: (input, the beginning of a command) of inputs that load but can't be had in that way.
+Case = collections.namedtuple("Case", "outcome facts warnings refused commands_that_refuse", defaults=((), (), ()))
 
-STACKS = "attribution to the call stack is an analysis of its own"
-SELF_TIME = "self time is an analysis of its own (profile export)"
-STEPS = "kernels by step are an analysis of their own"
 KERNEL_TABLE = "tables of kernels (mean, least) are an analysis of their own"
 QUEUE = "queue length is an analysis of its own"
 BREAKDOWN = "communication against computation is an analysis of its own (one classifier of kernels in analysis/views)"
@@ -51,6 +65,23 @@ BANDWIDTH = "no table shows bandwidths yet"
 
 RANK = ("aten::mm", "20"), ("cudaLaunchKernel", "2"), ("gemm", "30")
 PAIR = ("a", "10"), ("b", "5")
+
+CHECKPOINT = "[Callback]ModelCheckpoint{'monitor': 'val/f1', 'mode': 'max', 'every_n_epochs': 2}.on_fit_end"
+SLASH_FILES = (
+    "input.d/fit-perf_logs-%s.prof" % CHECKPOINT,
+    "input.d/fit-perf_logs-[Strategy]SingleDeviceStrategy.on_train_end.prof",
+)
+BRACKET_ACTIONS = (
+    ("fit", 0, "[Callback]EarlyStopping{'monitor': 'val_loss', 'mode': 'min'}.on_fit_end"),
+    ("fit", 0, "[LightningDataModule]my-data.setup"),
+    ("fit", 0, "run_training_epoch"),
+    ("fit", 1, "[Callback]TQDMProgressBar.on_fit_end"),
+    ("validate", 0, "[Strategy]DDPStrategy.validation_step"),
+)
+LONG_ACTION = "[Callback]" + "VeryDescriptiveCallbackName" * 8 + "VeryDes"
+DISABLE = "{method 'disable' of '_lsprof.Profiler' objects}"
+GIANTS = ("input.tuple.prof", "input.string.prof", "input.long.prof", "input.negative.prof", "input.unterminated.prof")
+CYCLES = ("input.dict.prof", "input.tuple.prof", "input.index.prof")
 
 CASES = {
     "003-trailing-comma-in-events": Case(
@@ -255,7 +286,20 @@ CASES = {
                     ("gemm", "20"),
                 )
             ],
-            "F2": [launches(1, 1, "10"), later(STACKS)],
+            "F2": [
+                launches(1, 1, "10"),
+                function("forward", calls=1, own_us="44.999", cumulative_us="49.999", callers={"<module>": (1, 1, "44.999", "49.999")}),
+                function("cudaLaunchKernel", calls=1, callers={"forward": (1, 1, "5", "5")}),
+                function("<gpu gemm>", calls=1, callers={"forward": (1, 1, "20", "20")}),
+                folded(
+                    {
+                        "main.py:12(<module>)": "50.001",
+                        "main.py:12(<module>);model.py:10(forward)": "44.999",
+                        "main.py:12(<module>);model.py:10(forward);cudaLaunchKernel": "5",
+                        "main.py:12(<module>);model.py:10(forward);{gpu gemm}": "20",
+                    }
+                ),
+            ],
             "F3": [keeps_text('"dur":99.999', '"dur":49.999')],
             "F4": [no_warnings(), note("nearly_nested", count=1, worst_us="0.001")],
         },
@@ -272,8 +316,12 @@ CASES = {
         "ok",
         {
             "F1": [slices(("whole", "40"), ("part1", "15"), ("part2", "10")), no_finding("nested"), one_lane_per_track()],
-            "F2": [later(SELF_TIME)],
-            "F3": [later(SELF_TIME)],
+            "F2": [
+                function("whole", own_us="15", cumulative_us="40"),
+                function("part1", own_us="15", callers={"whole": (1, 1, "15", "15")}),
+                function("part2", own_us="10", callers={"whole": (1, 1, "10", "10")}),
+            ],
+            "F3": [same_profile_in_any_order()],
         },
     ),
     "033-unmatched-begin-and-end": Case(
@@ -286,8 +334,12 @@ CASES = {
                 convert_says(r"end_without_begin: 1 stray at ts 12\n"),
                 convert_says(r"begin_without_end: 1 c at ts 20\n"),
             ],
-            "F3": [slices(("a", "10"), ("b", "4"), ("d", "4"), ("c", None)), one_lane_per_track()],
-            "F4": [category(None, 3, "14"), warning("unfinished_slice", count=1, says="in no sum")],
+            "F3": [
+                slices(("a", "10"), ("b", "4"), ("d", "4"), ("c", None)),
+                one_lane_per_track(),
+                function("d", own_us="4", cumulative_us="4"),
+            ],
+            "F4": [no_function("^c$"), folded({"a": "6", "a;b": "4", "d": "4"}), category(None, 3, "14"), warning("unfinished_slice", count=1, says="in no sum")],
         },
         ["skipped.end_without_begin", "unfinished_slice"],
     ),
@@ -357,7 +409,11 @@ CASES = {
             "F1": [launches(1, 4, "10")],
             "F2": [launches(1, 4, "10", delays=1)],
             "F3": [device("0", work=4, busy_us="30", sum_us="36")],
-            "F4": [later(STACKS)],
+            "F4": [
+                device_work(("g1", "10"), ("g2", "5"), ("g3", "15"), ("g4", "6")),
+                *(function("<gpu g%d>" % i, calls=1, callers={"model_fwd": None}) for i in (1, 2, 3, 4)),
+                function("cudaGraphLaunch", calls=1, own_us="8"),
+            ],
             "F5": [no_warnings(), no_finding("correlation")],
         },
     ),
@@ -395,18 +451,32 @@ CASES = {
     "051-step-covers-work-of-other-threads": Case(
         "ok",
         {
-            "F1": [check_has(steps=1), device("0", work=2, busy_us="43"), later(STEPS)],
-            "F2": [launches(2, 2, "3.5"), later(STEPS)],
-            "F3": [later(STEPS)],
+            "F1": [check_has(steps=1), device("0", work=2, busy_us="43"), device_work(("fwd_kernel", "8"), ("bwd_kernel", "35"), options=("step=41",))],
+            "F2": [
+                launches(2, 2, "3.5"),
+                function("<gpu bwd_kernel>", "step=41", calls=1, callers={"AttnBackward0": (1, 1, "35", "35")}),
+            ],
+            "F3": [
+                function("<thread 10>", "step=41", cumulative_us="100"),
+                function("<thread 20>", "step=41", cumulative_us="20"),
+            ],
         },
     ),
     "053-steps-overlap-and-repeat-on-threads": Case(
         "warn",
         {
             "F1": [check_has(steps=2), warning("duplicate_step", count=1)],
-            "F2": [launches(2, 2, "9.5"), later(STEPS)],
+            "F2": [
+                launches(2, 2, "9.5"),
+                device_work(("a", "10"), options=("step=5",)),
+                device_work(("b", "10"), options=("step=6",)),
+            ],
             "F3": [warning("overlapping_steps", count=1, worst_us="3")],
-            "F4": [device("0", work=2, sum_us="20", busy_us="20"), later(STEPS)],
+            "F4": [
+                device("0", work=2, sum_us="20", busy_us="20"),
+                device_work(("a", "10"), options=("step=5",)),
+                device_work(("b", "10"), options=("step=6",)),
+            ],
         },
         ["not_nested", "duplicate_step", "overlapping_steps"],
     ),
@@ -414,7 +484,7 @@ CASES = {
         "ok",
         {
             "F1": [category("cpu_op", 2, "30")],
-            "F2": [category("Trace", 1, "1000"), category("cpu_op", 2, "30"), later(SELF_TIME)],
+            "F2": [category("Trace", 1, "1000"), category("cpu_op", 2, "30"), no_function("Profiler"), function("<trace>", own_us="0", cumulative_us="30")],
             "F3": [
                 device("0", busy_us="10"),
                 check_has(activity={"first_ns": 100000, "last_ns": 160000}),
@@ -437,9 +507,19 @@ CASES = {
         "ok",
         {
             "F1": [slices(*(("lib.py(%d): visit" % (i % 7), str(6001 - 2 * i)) for i in range(3000))), one_lane_per_track(), no_finding("nested")],
-            "F2": [later(SELF_TIME)],
-            "F3": [exports_are_strict_json(), later("folded stacks are no format yet")],
-            "F4": [later(SELF_TIME)],
+            "F2": [
+                chain_of_functions(3000, "2", "3", "6001"),
+                profile_has(total_own_ns=6001000),
+                function("visit", line=0, calls=429, primitive=1, own_us="858", cumulative_us="6001"),
+                function("visit", line=3, calls=429, primitive=1, own_us="859", cumulative_us="5995"),
+            ],
+            "F3": [
+                exports_are_strict_json(),
+                chain_of_functions(3000, "2", "3", "6001"),
+                # Without paths the recursion is folded.
+                folded({";".join("lib.py:%d(visit)" % i for i in range(n + 1)): "859" if n == 3 else "858" if n < 3 else "856" for n in range(7)}),
+            ],
+            "F4": [function("visit", line=0, cumulative_us="6001"), function("<trace>", cumulative_us="6001")],
         },
     ),
     "056-names-of-70000-characters": Case(
@@ -449,6 +529,7 @@ CASES = {
             "F2": [kernel_names_of_length(70002, 70002)],
             "F3": [
                 writes_only(["input.kiln", "input.json"]),
+                profile_has(functions=6),
                 later(KERNEL_TABLE),
             ],
         },
@@ -466,7 +547,7 @@ CASES = {
     "058-cpu-only-trace": Case(
         "ok",
         {
-            "F1": [category("cpu_op", 2, "35"), one_lane_per_track(), later(SELF_TIME)],
+            "F1": [category("cpu_op", 2, "35"), one_lane_per_track(), function("aten::linear", own_us="5"), function("aten::addmm", own_us="15")],
             "F2": [note("no_device_events"), check_has(devices=[]), prints_sane_numbers()],
             "F3": [category("cpu_instant_event", 1, kind="instant"), args_of("[memory]", Bytes=(4096,), Device_Id=(-1,))],
             "F4": [no_warnings()],
@@ -587,5 +668,215 @@ CASES = {
     "077-zip-with-one-trace": Case(
         "ok-or-error",
         {"F1": [slices(*PAIR), no_warnings()], "F2": [info_has(container="zip", member="job_7.pt.trace.json")]},
+    ),
+    "078-lightning-action-with-slash": Case(
+        "ok",
+        {
+            "F1": [actions(("fit", None, CHECKPOINT), ("fit", None, "[Strategy]SingleDeviceStrategy.on_train_end"))],
+            "F2": [actions(("fit", None, CHECKPOINT), ("fit", None, "[Strategy]SingleDeviceStrategy.on_train_end"))],
+            "F3": [on(name, profile_has(total_own_ns=375000000, functions=2)) for name in SLASH_FILES],
+            "F4": [converts_together("kiln", 2), converts_together("pstats", 2), later(DATASET + " (info DIR)")],
+        },
+    ),
+    "079-lightning-brackets-braces-quotes": Case(
+        "ok",
+        {
+            "F1": [actions(*BRACKET_ACTIONS), converts_together("kiln", 5)],
+            "F2": [actions(*BRACKET_ACTIONS)],
+            "F3": [actions(*BRACKET_ACTIONS)],
+            # The texts are parsed strictly.
+            "F4": [actions(*BRACKET_ACTIONS), later("no command prints actions as CSV or HTML yet")],
+        },
+    ),
+    "080-lightning-action-name-of-249-bytes": Case(
+        "ok",
+        {
+            "F1": [actions(("fit", 0, LONG_ACTION + "A"), ("fit", 0, LONG_ACTION + "B"))],
+            "F2": [converts_together("kiln", 2), converts_together("pstats", 2)],
+            "F3": [actions(("fit", 0, LONG_ACTION + "A"), ("fit", 0, LONG_ACTION + "B"))],
+        },
+    ),
+    "081-lightning-empty-profiles": Case(
+        "mixed",
+        {
+            "F1": [
+                on("input.d/fit-run-a.prof", profile_has(functions=0, total_own_ns=0, total_calls=0, rows=[])),
+                on("input.d/fit-run-a.prof", stats_text(r"0 function calls in 0\.000 seconds")),
+            ],
+            "F2": [on("input.d/fit-run-b.prof", error((0, 0), "empty file"))],
+            "F3": [on("input.d/fit-run-c.prof", profile_has(functions=2, total_own_ns=375000000))],
+            "F4": [
+                together("check", 3, {"input.d/fit-run-a.prof": {}, "input.d/fit-run-c.prof": {"warnings": 0}}),
+                together("info", 3, {"input.d/fit-run-a.prof": {}, "input.d/fit-run-c.prof": {"format": "pstats"}}),
+                converts_together("kiln", ["fit-run-a.kiln", "fit-run-c.kiln"], rc=3, says="fit-run-b.prof:0: .*empty file"),
+            ],
+        },
+        {"input.d/fit-run-a.prof": ["empty_profile"]},
+        refused=["input.d/fit-run-b.prof"],
+        commands_that_refuse=[("input.d/fit-run-a.prof", ("convert", "--to", "pstats"))],
+    ),
+    "082-pstats-names-of-all-sorts": Case(
+        "ok",
+        {
+            "F1": [profile_has(functions=9, total_own_ns=500000000)],
+            "F2": [
+                function("<lambda>", line=12, calls=5, own_us="50000"),
+                function("<lambda>", line=30, calls=3, own_us="30000"),
+            ],
+            "F3": [
+                function("<built-in method builtins.exec>", calls=1, cumulative_us="500000"),
+                stats_text(r"\{built-in method builtins\.exec\}", r"^((?!:0\()[\s\S])*$"),
+            ],
+            "F4": [
+                profile_finding("lone_surrogate", "warning", 1),
+                stats_text(r"bad\\udcff\.py:1\(f\)"),
+                function("f", line=1, calls=1, own_us="100000"),
+                function("größe_计算", line=7, own_us="200000"),
+            ],
+            "F5": [function('operator "" _kg', line=3, own_us="40000"), csv_names('operator "" _kg', "größe_计算")],
+        },
+        ["lone_surrogate"],
+    ),
+    "083-pstats-recursion": Case(
+        "ok",
+        {
+            "F1": [function("fib", calls=15, primitive=1), stats_text(r"\n +15/1 +0\.029 ")],
+            "F2": [function("fib", own_us="29000", cumulative_us="29000")],
+            "F3": [profile_has(total_own_ns=32000000), folded({"r.py:3(main)": "2000", "r.py:3(main);r.py:1(fib)": "29000", DISABLE: "1000"})],
+            "F4": [stats_text(r"15/1 +0\.029 +0\.002 +0\.029 +0\.029 r\.py:1\(fib\)")],
+        },
+    ),
+    "084-pstats-caller-tuple-order": Case(
+        "ok",
+        {
+            "F1": [function("a", calls=21, primitive=3), function("b", calls=10, primitive=2)],
+            "F2": [function("a", callers={"b": (20, 4, "28000", "52000"), "main": (1, 1, "2000", "43000")})],
+            "F3": [function("b", callers={"a": (9, 3, "27000", "51000"), "main": (1, 1, "3000", "17000")})],
+            "F4": [function("a", calls=21, callers={"b": (20, 4, "28000", "52000"), "main": (1, 1, "2000", "43000")})],
+            "F5": [profile_has(total_own_ns=64000000), stacks_fewer_than(1000)],
+        },
+    ),
+    "087-line-profile-given-as-pstats": Case(
+        "error",
+        {
+            "F1": [error(None, ".")],
+            "F2": [error((0, 1), "pickle, not marshal data")],
+            "F3": [nothing_left()],
+            "F4": [nothing_left()],
+        },
+        refused=["input.prof"],
+    ),
+    "088-pstats-of-python-2": Case(
+        "ok-or-error",
+        {
+            "F1": [
+                profile_has(functions=3, total_own_ns=375000000),
+                function("hello", calls=2, callers={"<module>": (2, 2, "250000", "250000")}),
+            ],
+            "F2": [profile_finding("python2_file", "warning", 1)],
+            "F3": [csv_names("hello", "<module>", "<method>")],
+        },
+        ["python2_file"],
+    ),
+    "089-pstats-negative-and-non-finite-times": Case(
+        "warn",
+        {
+            "F1": [
+                profile_has(functions=4),
+                function("back_in_time", calls=2, own_us="-250000", cumulative_us="-250000"),
+                profile_finding("negative_time", "note", 1),
+                profile_finding("non_finite_time", "warning", 1),
+                stats_text(r"-0\.250 .*back_in_time"),
+            ],
+            "F2": [profile_has(total_own_ns=500000000, negative_own_functions=1, negative_own_ns=-250000000), says_rule()],
+            "F3": [
+                function("nan", own_us="0", cumulative_us="0"),
+                folded({"train.py:1(<module>)": "250000", "train.py:1(<module>);w.py:1(ok)": "500000"}),
+            ],
+        },
+        ["non_finite_time"],
+    ),
+    "090-pstats-huge-counts": Case(
+        "ok",
+        {
+            "F1": [function("hot", calls=1099511627776, own_us="1000000000000")],
+            "F2": [
+                function("mad", calls=(1 << 63) - 1),
+                profile_finding("count_out_of_range", "note", 1),
+                stats_says("1180591620717411303424, taken for the limit of 64 bits"),
+            ],
+            "F3": [profile_has(functions=3)],
+        },
+    ),
+    "091-pstats-inconsistent-cyclic-sums": Case(
+        "ok",
+        {
+            "F1": [
+                folded(
+                    {
+                        "m.py:5(main)": "3000",
+                        "m.py:5(main);m.py:1(a)": "30000",
+                        "m.py:5(main);m.py:1(a);m.py:3(b)": "27000",
+                        "m.py:5(main);m.py:3(b)": "3000",
+                        DISABLE: "1000",
+                    }
+                )
+            ],
+            "F2": [stacks_fewer_than(1000)],
+            "F3": [
+                profile_has(total_own_ns=64000000),
+                function("a", own_us="30000", callers={"b": (20, 4, "28000", "51994.8"), "main": (1, 1, "2000", "42995.7")}),
+                function("b", own_us="30000", cumulative_us="58029"),
+            ],
+        },
+    ),
+    "093-marshal-deep-nesting": Case(
+        "error",
+        {
+            "F1": [error(None, ".")],
+            "F2": [error((1, 40001), "not a statistics dictionary")],
+            "F3": [nothing_left()],
+            "F4": [peak_below(128, 5)],
+        },
+        refused=["input.prof"],
+    ),
+    "094-marshal-giant-and-negative-lengths": Case(
+        "error",
+        {
+            "F1": [
+                on("input.tuple.prof", error((0, 11), "tuple of 2147483647; this is not a statistics dictionary")),
+                on("input.string.prof", error((0, 14), "text of 2147483632 bytes; the limit is")),
+                on("input.long.prof", error((0, 13), "expected a text, got an integer")),
+                on("input.negative.prof", error((0, 14), "text of -1 bytes")),
+                on("input.unterminated.prof", error((0, 1), "truncated")),
+            ],
+            "F2": [on(name, peak_below(128, 1)) for name in GIANTS],
+            "F3": [on(name, nothing_left()) for name in GIANTS],
+        },
+        refused=GIANTS,
+    ),
+    "095-marshal-reference-cycles": Case(
+        "error",
+        {
+            "F1": [
+                on("input.dict.prof", error((0, 26), "circular reference: object 0 is not finished")),
+                on("input.tuple.prof", error((0, 18), "circular reference: object 0 is not finished")),
+                on("input.index.prof", error((0, 21), "a reference to object 2147483647, but there are 0")),
+            ],
+            "F2": [on(name, check) for name in CYCLES for check in (peak_below(256, 1), nothing_left())],
+        },
+        refused=CYCLES,
+    ),
+    "096-marshal-code-object": Case(
+        "error",
+        {
+            "F1": [
+                on("input.cached.prof", error((0, 16), r"code object \(type 'c'\) of a compiled module \(\.pyc\)")),
+                on("input.bare.prof", error((0, 0), r"a code object \(type 'c'\), which has no place in a profile")),
+            ],
+            # In every position, see siblings_test.
+            "F2": [on(name, nothing_left()) for name in ("input.cached.prof", "input.bare.prof")],
+        },
+        refused=["input.cached.prof", "input.bare.prof"],
     ),
 }

@@ -23,6 +23,19 @@ COMMANDS_THAT_READ = (
     ("convert", "--to", "chrome"),
     ("convert", "--to", "chrome", "--option", "lanes=off"),
 )
+# Of profiles. (None can be converted to chrome.)
+COMMANDS_THAT_READ_PROFILES = (
+    ("info",),
+    ("check",),
+    ("cat",),
+    ("stats",),
+    ("stats", "--format", "json"),
+    ("stats", "--format", "csv"),
+    ("stats", "--format", "collapsed"),
+    ("convert", "--to", "kiln"),
+    ("convert", "--to", "pstats"),
+    ("convert", "--to", "pstats", "--option", "references=off"),
+)
 
 
 def tool_path():
@@ -30,7 +43,16 @@ def tool_path():
     return os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"], "tools", "tracekiln")
 
 
-# (A child's peak of memory is never below that of its parent at the time: Linux takes it over when the child starts.)
+# A child's peak of memory is never below that of its parent: Linux takes it over when the child starts. So the parent's
+# is brought down to what it has now; what it keeps should be small.
+def _reset_peak():
+    try:
+        with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+            file.write("5")
+    except OSError:
+        pass
+
+
 class Run:
     """One run of the tool: its exit status (negative: a signal), output, and what it took."""
 
@@ -38,6 +60,7 @@ class Run:
         self.arguments = arguments
         self.timed_out = False
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            _reset_peak()
             begin = time.monotonic()
             process = subprocess.Popen(
                 [tool_path()] + list(arguments), cwd=directory, stdin=stdin or subprocess.DEVNULL, stdout=out, stderr=err
@@ -116,6 +139,9 @@ class Subject:
         self.digest = digests(self.directory)
         self.output_directory = tempfile.mkdtemp(dir=top)
         self.runs = []
+        self.profiles = {}
+        self.is_profile = self.name.endswith(".prof")
+        self.commands_that_read = COMMANDS_THAT_READ_PROFILES if self.is_profile else COMMANDS_THAT_READ
 
     def run(self, *arguments):
         run = Run(arguments, self.directory)
@@ -199,3 +225,31 @@ class Subject:
             name: self._rows(self.good("cat", os.path.join(self.output_directory, name)))
             for name in ("direct.off.json", "through.off.json")
         }
+
+    def profile_with(self, *options):
+        """The profile that `stats` shows: of the input, if that is one, or made of its timeline with these options."""
+        if options not in self.profiles:
+            path = self.name if self.is_profile else self._converted_to_profile(options)
+            self.profiles[options] = parse_strictly(self.good("stats", "--format", "json", path).out)
+        return self.profiles[options]
+
+    def folded(self, *options):
+        """The folded stacks of profile_with(): texts of frames -> ns."""
+        path = self.name if self.is_profile else self._converted_to_profile(options)
+        lines = self.good("stats", "--format", "collapsed", path).out.decode("utf-8", "strict").splitlines()
+        return {stack: int(value) for stack, value in (line.rsplit(" ", 1) for line in lines)}
+
+    def _converted_to_profile(self, options):
+        arguments = [a for option in options for a in ("--option", option)]
+        return self.converted("made-%s.prof" % "-".join(options), self.name, "--to", "pstats", *arguments)
+
+    @functools.cached_property
+    def profiles_again(self):
+        """`stats --format json` of the profile through each format that keeps it."""
+        paths = {"kiln": self.kiln_path}
+        if self.profile_with()["functions"]:
+            for references in ("on", "off"):
+                options = ("--to", "pstats", "--option", "references=" + references)
+                paths["references=" + references] = self.converted("again-%s.prof" % references, self.name, *options)
+                paths["kiln, references=" + references] = self.converted("kiln-%s.prof" % references, self.kiln_path, *options)
+        return {how: parse_strictly(self.good("stats", "--format", "json", path).out) for how, path in paths.items()}
