@@ -352,7 +352,7 @@ TEST_F(DatasetTest, LeftoversAndStrangersAreListed) {
   Put("picture.png", "\x89PNG\r\n\x1a\n");
   const Dataset found = Scan();
   EXPECT_EQ(Findings(found), (Texts{"empty_file: rank1.json", "missing_rank: 1", "(leftover: ._rank0.json",
-                                    "(leftover: rank1.json.tmp", "(stranger: picture.png"}));
+                                    "(leftover: rank1.json.tmp", "(stranger: picture.png", "(text: notes.txt"}));
   EXPECT_EQ(File(found, "notes.txt").kind, FileKind::kText);
   EXPECT_EQ(File(found, "rank1.json").rank, 1);
   EXPECT_EQ(found.findings[0].detail, "rank1.json (rank 1) is empty");

@@ -112,7 +112,7 @@ absl::string_view SeverityName(Severity severity);
 //              empty_file, damaged, unreadable
 //              layout_unmatched     the user's rule matches no file
 //              limit                max_depth or max_file_count was reached: the dataset is not complete
-//   notes      several_runs, several_windows, local_rank, leftover, stranger, link_loop, same_file, coordinator
+//   notes      several_runs, several_windows, local_rank, leftover, stranger, text, link_loop, same_file, coordinator
 struct Finding {
   std::string code;
   Severity severity = Severity::kNote;

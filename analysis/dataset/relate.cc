@@ -407,6 +407,8 @@ class Relation {
         const bool is_second_name = file.note.compare(0, 15, "another name of") == 0;
         Add(Severity::kNote, is_second_name ? "same_file" : "leftover", absl::StrCat(Name(i), ": ", file.note),
             file.run, {i});
+      } else if (file.kind == FileKind::kText) {
+        Add(Severity::kNote, "text", absl::StrCat(Name(i), ": ", file.note), file.run, {i});
       } else if (file.kind == FileKind::kStranger) {
         Add(Severity::kNote, "stranger", absl::StrCat(Name(i), ": ", file.note), file.run, {i});
       }
