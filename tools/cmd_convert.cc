@@ -1,4 +1,6 @@
 // tracekiln convert: one trace in, one trace out, for each input.
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <set>
@@ -8,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "analysis/dataset/merge/merged_source.h"
 #include "formats/format/detect.h"
 #include "formats/format/spool.h"
 #include "formats/io/output.h"
@@ -16,6 +19,8 @@
 #include "tools/output_directory.h"
 #include "tools/output_path.h"
 #include "tools/progress.h"
+#include "tools/rank_inputs.h"
+#include "tools/text_table.h"
 
 namespace tracekiln::tools {
 namespace {
@@ -177,13 +182,11 @@ absl::Status WriteTrace(TraceSource& source, const Plan& plan, const Format& to,
 }
 
 // `directory`: for options that make several files, else null.
-int ConvertOne(const Plan& plan, const Format& to, ExportOptions options, DirectoryOutput* directory,
-               const ParsedFlags& flags, CommandContext& context) {
-  absl::StatusOr<OpenedTrace> trace = OpenTrace(plan.input, flags, context, to.export_options);
-  if (!trace.ok()) return context.Fail(trace.status());
+int ConvertSource(std::unique_ptr<TraceSource> opened, const Plan& plan, const Format& to, ExportOptions options,
+                  DirectoryOutput* directory, CommandContext& context) {
   ProgressMeter meter(context.shows_progress, context.err);
   std::unique_ptr<TraceSource> source =
-      std::make_unique<ProgressSource>(std::move(trace->source), &meter, context.is_interrupted);
+      std::make_unique<ProgressSource>(std::move(opened), &meter, context.is_interrupted);
   bool loses_profile = false;
   if ((to.capabilities & kProfile) == 0) {
     auto peeking = std::make_unique<PeekingSource>(std::move(source));
@@ -228,6 +231,88 @@ int ConvertOne(const Plan& plan, const Format& to, ExportOptions options, Direct
   return info.report.salvaged ? kDoneWithLosses : kDone;
 }
 
+int ConvertOne(const Plan& plan, const Format& to, const ExportOptions& options, DirectoryOutput* directory,
+               const ParsedFlags& flags, CommandContext& context) {
+  absl::StatusOr<OpenedTrace> trace = OpenTrace(plan.input, flags, context, to.export_options);
+  if (!trace.ok()) return context.Fail(trace.status());
+  return ConvertSource(std::move(trace->source), plan, to, options, directory, context);
+}
+
+// The clocks to apply, none with --align off. Says what is done.
+absl::StatusOr<dataset::ClockAlignment> ClocksFor(const std::vector<RankInput>& inputs, const std::string& directory,
+                                                  const ParsedFlags& flags, CommandContext& context) {
+  const std::string align = flags.Get("align").value_or("auto");
+  if (align == "off" || inputs.size() < 2) return dataset::ClockAlignment{};
+  absl::StatusOr<dataset::ClockAlignment> alignment = ReadClocks(inputs, flags, context);
+  if (!alignment.ok()) return alignment.status();
+  if (!alignment->is_complete()) {
+    const std::string why = absl::StrCat(
+        directory, ": clocks are not aligned: no matched collectives connect all ranks (tracekiln clocks)");
+    if (align == "on") return absl::FailedPreconditionError(why);
+    context.Warn(why);
+    return dataset::ClockAlignment{};
+  }
+  int64_t largest_ns = 0;
+  int64_t residual_ns = 0;
+  for (const dataset::RankClock& clock : alignment->clocks) {
+    if (std::abs(clock.offset_ns) > std::abs(largest_ns)) largest_ns = clock.offset_ns;
+    residual_ns = std::max(residual_ns, clock.residual_ns);
+  }
+  context.Warn(absl::StrCat(directory, ": clocks of ", alignment->clocks.size(), " ranks aligned by ",
+                            alignment->matched_count, " collectives: largest offset ", MicrosText(largest_ns),
+                            ", residual at most ", MicrosText(residual_ns), "; the output says which were applied"));
+  return alignment;
+}
+
+// All ranks of a run directory into one trace.
+int ConvertMerged(const Format& to, const ExportOptions& options, const ParsedFlags& flags, CommandContext& context) {
+  const std::string align = flags.Get("align").value_or("auto");
+  if (align != "auto" && align != "on" && align != "off") return context.Misused("--align is auto, on or off");
+  if (flags.positional().size() != 1 || !IsDirectory(flags.positional()[0])) {
+    return context.Misused("--merge takes one run directory");
+  }
+  const std::optional<std::string> output = flags.Get("output");
+  if (!output.has_value() || output->empty() || (*output != "-" && IsDirectory(*output))) {
+    return context.Misused("--merge writes one file: say which with -o PATH");
+  }
+  if ((to.capabilities & kSlices) == 0) {
+    return context.Misused(absl::StrCat("--merge makes a timeline, which ", to.name, " can't hold"));
+  }
+  Plan plan;
+  plan.input = flags.positional()[0];
+  plan.output = *output;
+  plan.compression = CompressionChoice{io::CompressionForPath(plan.output), {}};
+  if (const std::optional<std::string> text = flags.Get("compress")) {
+    const absl::StatusOr<CompressionChoice> choice = ParseCompression(*text);
+    if (!choice.ok()) return context.Misused(choice.status().message());
+    plan.compression = *choice;
+  }
+  const absl::StatusOr<std::vector<RankInput>> inputs = FindRankInputs(plan.input, flags, context);
+  if (!inputs.ok()) return context.Fail(inputs.status());
+  for (const RankInput& input : *inputs) {
+    if (plan.output != "-" && IsSameFile(input.path, plan.output)) {
+      return context.Misused(absl::StrCat("\"", plan.output, "\" is one of the inputs"));
+    }
+  }
+  const absl::StatusOr<dataset::ClockAlignment> alignment = ClocksFor(*inputs, plan.input, flags, context);
+  if (!alignment.ok()) return context.Fail(alignment.status());
+  std::vector<dataset::MergeInput> ranks;
+  for (const RankInput& input : *inputs) {
+    dataset::MergeInput rank;
+    rank.rank = input.rank;
+    rank.name = input.path;
+    rank.open = [&flags, &context, &to, path = input.path]() -> absl::StatusOr<std::unique_ptr<TraceSource>> {
+      absl::StatusOr<OpenedTrace> trace = OpenTrace(path, flags, context, to.export_options);
+      if (!trace.ok()) return trace.status();
+      return std::move(trace->source);
+    };
+    if (const dataset::RankClock* clock = alignment->Find(input.rank)) rank.clock = *clock;
+    ranks.push_back(std::move(rank));
+  }
+  return ConvertSource(std::make_unique<dataset::MergedSource>(std::move(ranks), context.executor), plan, to, options,
+                       nullptr, context);
+}
+
 int Run(const ParsedFlags& flags, CommandContext& context) {
   if (const absl::Status status = CheckReadFlags(flags, context.formats); !status.ok()) {
     return context.Misused(status.message());
@@ -255,6 +340,11 @@ int Run(const ParsedFlags& flags, CommandContext& context) {
     }
   }
   const bool is_directory = to->writes_directory != nullptr && to->writes_directory(options);
+  if (flags.Has("merge")) return ConvertMerged(*to, options, flags, context);
+  for (const Flag& flag : RankFlags()) {
+    if (flags.Has(flag.name)) return context.Misused(absl::StrCat("--", flag.name, " belongs to --merge"));
+  }
+  if (flags.Has("align")) return context.Misused("--align belongs to --merge");
   const absl::StatusOr<std::vector<Plan>> plans =
       is_directory ? MakeDirectoryPlans(flags) : MakePlans(flags, *to, context.formats);
   if (!plans.ok()) return context.Misused(plans.status().message());
@@ -286,11 +376,13 @@ const Command& ConvertCommand() {
         "several\n"
         "files of a trace need -o DIRECTORY, which is made if it is not there; their names come from the trace, so a "
         "file\n"
-        "that exists is only replaced with --force.",
+        "that exists is only replaced with --force. --merge writes the ranks of a run directory as one timeline, with\n"
+        "processes, flows and correlations kept apart, and clocks aligned where that can be done.",
         "  tracekiln convert rank0.json.gz --to kiln\n"
         "  tracekiln convert rank0.kiln --to chrome -o rank0.json.gz\n"
         "  tracekiln convert *.json --to kiln -o kilns/\n"
-        "  tracekiln convert broken.json --to chrome --salvage -o - | less",
+        "  tracekiln convert broken.json --to chrome --salvage -o - | less\n"
+        "  tracekiln convert run7/ --to chrome --merge --ranks 0-3 -o first-four.json.gz",
         {},
         Run};
     c->flags = {
@@ -300,6 +392,9 @@ const Command& ConvertCommand() {
         {"compress", 0, "HOW",
          "none, gzip or zstd, also with a level (zstd:9); default: by the end of the output path"},
     };
+    c->flags.push_back({"merge", 0, "", "all ranks of a run directory into one trace"});
+    c->flags.push_back({"align", 0, "auto|on|off", "with --merge: by the clocks that tracekiln clocks finds"});
+    for (const Flag& flag : RankFlags()) c->flags.push_back(flag);
     for (const Flag& flag : ReadFlags()) c->flags.push_back(flag);
     return c;
   }();

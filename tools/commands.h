@@ -6,8 +6,12 @@
 
 namespace tracekiln::tools {
 
+const Command& BatchCommand();
+const Command& BatchMergeCommand();
+const Command& BatchWorkerCommand();
 const Command& CatCommand();
 const Command& CheckCommand();
+const Command& ClocksCommand();
 const Command& ConvertCommand();
 const Command& DiffCommand();
 const Command& FormatsCommand();

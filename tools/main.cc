@@ -15,8 +15,8 @@
 int main(int argc, char** argv) {
   using namespace tracekiln;  // NOLINT
   static const tools::Command* const commands[] = {
-      &tools::ConvertCommand(), &tools::InfoCommand(), &tools::CatCommand(),     &tools::CheckCommand(),
-      &tools::StatsCommand(),   &tools::DiffCommand(), &tools::FormatsCommand(),
+      &tools::ConvertCommand(), &tools::InfoCommand(), &tools::CatCommand(),    &tools::CheckCommand(),
+      &tools::StatsCommand(),   &tools::DiffCommand(), &tools::ClocksCommand(), &tools::FormatsCommand(),
   };
   absl::StatusOr<std::unique_ptr<io::ByteSink>> out = io::CreateOutput("-");
   if (!out.ok()) {
