@@ -10,6 +10,8 @@ import re
 
 from tests.cases import harness
 
+csv.field_size_limit(1 << 27)
+
 
 class Later:
     """What another part of the tool will answer; listed by the test, so that it is not forgotten."""
@@ -369,6 +371,37 @@ def together(command, rc, first_line_of):
         for name, members in first_line_of.items():
             for key, value in members.items():
                 test.assertEqual(lines[name][key], value, name)
+
+    return Whole(check)
+
+
+def directory(rc=0, findings=(), runs=None, **files):
+    """What `info` says of input.d: the exit status, its findings as (code, names of the files), and members of files,
+    given as [(name, members)] in `files["of"]`; also that the files come each once. `runs` are (name, world size,
+    ranks, missing ranks)."""
+
+    def check(test, inputs):
+        place = inputs.copy()
+        before = harness.digests(place)
+        run = harness.Run(["info", "--format", "json", "input.d"], place)
+        test.assertEqual(run.rc, rc, str(run))
+        test.assertEqual(harness.digests(place), before)
+        found = harness.parse_strictly(run.out)
+        names = [file["path"] for file in found["files"]]
+        test.assertEqual(len(names), len(set(names)))
+        test.assertEqual(sorted("input.d/" + name for name in names), sorted(name for name in before if name.startswith("input.d/")))
+        if findings is not None:
+            test.assertEqual([(f["code"], [names[i] for i in f["files"]]) for f in found["findings"]], list(findings))
+        if runs is not None:
+            test.assertEqual([(r["name"], r["world_size"], r["ranks"], r["missing"]) for r in found["runs"]], list(runs))
+        for name, members in files.get("of", ()):
+            file = found["files"][names.index(name)]
+            for key, value in members.items():
+                test.assertEqual(file.get(key), value, "%s of %s" % (key, name))
+        text = harness.Run(["info", "input.d"], place)
+        test.assertEqual(text.rc, rc, str(text))
+        for code, named in findings or ():
+            test.assertRegex(text.out.decode(), code + ": .*" + ".*".join(map(re.escape, named)))
 
     return Whole(check)
 

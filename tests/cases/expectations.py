@@ -12,6 +12,7 @@ from tests.cases.checks import (
     converts_together,
     csv_names,
     device,
+    directory,
     device_work,
     error,
     exports_are_strict_json,
@@ -59,12 +60,20 @@ KERNEL_TABLE = "tables of kernels (mean, least) are an analysis of their own"
 QUEUE = "queue length is an analysis of its own"
 BREAKDOWN = "communication against computation is an analysis of its own (one classifier of kernels in analysis/views)"
 COLLECTIVES = "collectives by process group are an analysis of their own"
-DATASET = "finding the ranks of a directory belongs to analysis/dataset"
 CLOCKS = "matching collectives across ranks and aligning clocks belongs to analysis/dataset"
 BANDWIDTH = "no table shows bandwidths yet"
 
 RANK = ("aten::mm", "20"), ("cudaLaunchKernel", "2"), ("gemm", "30")
 PAIR = ("a", "10"), ("b", "5")
+# What `info` finds in directories.
+COORDINATOR = "coordinator", ["nodea_4700.async_llm.1772000000000000001.pt.trace.json"]
+LEFTOVERS = (
+    ("empty_file", ["rank2.json"]),
+    ("missing_rank", []),
+    ("leftover", ["._rank0.json"]),
+    ("leftover", ["rank1.json.tmp"]),
+    ("text", ["notes.txt"]),
+)
 
 CHECKPOINT = "[Callback]ModelCheckpoint{'monitor': 'val/f1', 'mode': 'max', 'every_n_epochs': 2}.on_fit_end"
 SLASH_FILES = (
@@ -560,15 +569,37 @@ CASES = {
                 on("input.d/rank-0.json.gz", info_has(rank=0, world_size=4)),
                 on("input.d/dp0_pp0_tp2_dcp0_ep2_rank2.1772000000000000002.pt.trace.json.gz", info_has(rank=2, world_size=4)),
                 on("input.d/nodea_4711.1725000000000000003.pt.trace.json", info_has(rank=3, world_size=4)),
-                later(DATASET),
+                directory(findings=[COORDINATOR], runs=[("", 4, [0, 1, 2, 3], [])]),
             ],
-            "F2": [on("input.d/nodea_4711.1725000000000000003.pt.trace.json", info_has(rank=3))],
+            "F2": [
+                on("input.d/nodea_4711.1725000000000000003.pt.trace.json", info_has(rank=3)),
+                directory(
+                    findings=[COORDINATOR],
+                    of=[("nodea_4711.1725000000000000003.pt.trace.json", {"rank": 3, "rank_source": "content", "name_rank": None})],
+                ),
+            ],
             "F3": [
                 on("input.d/dp0_pp0_tp2_dcp0_ep2_rank2.1772000000000000002.pt.trace.json.gz", info_has(rank=2)),
                 on("input.d/rank1_trace.json", info_has(rank=None)),
-                later(DATASET),
+                directory(
+                    findings=[COORDINATOR],
+                    of=[
+                        (
+                            "dp0_pp0_tp2_dcp0_ep2_rank2.1772000000000000002.pt.trace.json.gz",
+                            {"rank": 2, "name_rank": 2, "content_rank": 2},
+                        ),
+                        ("rank1_trace.json", {"rank": 1, "rank_source": "name"}),
+                    ],
+                ),
             ],
-            "F4": [on("input.d/nodea_4700.async_llm.1772000000000000001.pt.trace.json", info_has(rank=None)), later(DATASET)],
+            "F4": [
+                on("input.d/nodea_4700.async_llm.1772000000000000001.pt.trace.json", info_has(rank=None)),
+                directory(
+                    findings=[COORDINATOR],
+                    runs=[("", 4, [0, 1, 2, 3], [])],
+                    of=[("nodea_4700.async_llm.1772000000000000001.pt.trace.json", {"rank": None, "role": "coordinator"})],
+                ),
+            ],
             "F5": [
                 on("input.d/rank-0.json.gz", slices(*RANK)),
                 on("input.d/rank1_trace.json", slices(*RANK)),
@@ -581,7 +612,7 @@ CASES = {
     "060-missing-rank": Case(
         "warn",
         {
-            "F1": [later(DATASET)],
+            "F1": [directory(findings=[("missing_rank", [])], runs=[("", 4, [0, 1, 3], [2])])],
             "F2": [on("input.d/rank%d_trace.json" % rank, info_has(rank=rank, world_size=4)) for rank in (0, 1, 3)],
             "F3": [on("input.d/rank%d_trace.json" % rank, device(str(rank), work=1, busy_us="30")) for rank in (0, 1, 3)],
         },
@@ -593,7 +624,10 @@ CASES = {
             "F2": [
                 on("input.d/hosta_11.1000.pt.trace.json", info_has(file="hosta_11.1000.pt.trace.json", rank=None)),
                 on("input.d/hosta_12.1001.pt.trace.json", info_has(file="hosta_12.1001.pt.trace.json", rank=None)),
-                later(DATASET),
+                directory(
+                    findings=[("no_rank", ["hosta_11.1000.pt.trace.json", "hosta_12.1001.pt.trace.json"])],
+                    of=[("hosta_11.1000.pt.trace.json", {"rank": None}), ("hosta_12.1001.pt.trace.json", {"rank": None})],
+                ),
             ],
             "F3": [writes_only(["input.kiln", "hosta_11.1000.pt.trace.kiln", "hosta_12.1001.pt.trace.kiln", "input.json", "hosta_11.1000.pt.trace.json", "hosta_12.1001.pt.trace.json"])],
         },
@@ -632,9 +666,9 @@ CASES = {
                 on("input.d/rank1.json.tmp", error((150, 150), "truncated")),
                 on("input.d/._rank0.json", error((0, 0), "resource fork")),
                 on("input.d/notes.txt", error((0, 0), "plain text")),
-                later(DATASET),
+                directory(rc=3, findings=LEFTOVERS),
             ],
-            "F3": [on("input.d/rank2.json", error((0, 0), "empty file"))],
+            "F3": [on("input.d/rank2.json", error((0, 0), "empty file")), directory(rc=3, findings=LEFTOVERS)],
             "F4": [together("check", 3, {"input.d/rank0.json": {"slices": 3}})],
         },
         refused=["input.d/rank1.json.tmp", "input.d/._rank0.json", "input.d/notes.txt", "input.d/rank2.json"],
@@ -675,14 +709,18 @@ CASES = {
             "F1": [actions(("fit", None, CHECKPOINT), ("fit", None, "[Strategy]SingleDeviceStrategy.on_train_end"))],
             "F2": [actions(("fit", None, CHECKPOINT), ("fit", None, "[Strategy]SingleDeviceStrategy.on_train_end"))],
             "F3": [on(name, profile_has(total_own_ns=375000000, functions=2)) for name in SLASH_FILES],
-            "F4": [converts_together("kiln", 2), converts_together("pstats", 2), later(DATASET + " (info DIR)")],
+            "F4": [
+                converts_together("kiln", 2),
+                converts_together("pstats", 2),
+                directory(of=[(SLASH_FILES[0].partition("/")[2], {"kind": "profile", "stage": "fit", "action": CHECKPOINT})]),
+            ],
         },
     ),
     "079-lightning-brackets-braces-quotes": Case(
         "ok",
         {
             "F1": [actions(*BRACKET_ACTIONS), converts_together("kiln", 5)],
-            "F2": [actions(*BRACKET_ACTIONS)],
+            "F2": [actions(*BRACKET_ACTIONS), directory(findings=None, runs=[("", None, [0, 1], [])])],
             "F3": [actions(*BRACKET_ACTIONS)],
             # The texts are parsed strictly.
             "F4": [actions(*BRACKET_ACTIONS), later("no command prints actions as CSV or HTML yet")],
@@ -703,7 +741,10 @@ CASES = {
                 on("input.d/fit-run-a.prof", profile_has(functions=0, total_own_ns=0, total_calls=0, rows=[])),
                 on("input.d/fit-run-a.prof", stats_text(r"0 function calls in 0\.000 seconds")),
             ],
-            "F2": [on("input.d/fit-run-b.prof", error((0, 0), "empty file"))],
+            "F2": [
+                on("input.d/fit-run-b.prof", error((0, 0), "empty file")),
+                directory(rc=3, findings=[("empty_file", ["fit-run-b.prof"])]),
+            ],
             "F3": [on("input.d/fit-run-c.prof", profile_has(functions=2, total_own_ns=375000000))],
             "F4": [
                 together("check", 3, {"input.d/fit-run-a.prof": {}, "input.d/fit-run-c.prof": {"warnings": 0}}),
