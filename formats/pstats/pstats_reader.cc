@@ -545,7 +545,9 @@ class Reader {
     if (!ReadFixed("a float", &size)) return false;
     if (!input_.TakeBytes(size, &text)) return Truncated("the rest of a float");
     double value;
-    if (!absl::SimpleAtod(text, &value)) return Expected("a float", head.offset, "text that is no number");
+    // CPython takes neither hexadecimal digits nor blanks here; SimpleAtod does.
+    const bool is_plain = text.find_first_of("xX \t\n\v\f\r") == absl::string_view::npos;
+    if (!is_plain || !absl::SimpleAtod(text, &value)) return Expected("a float", head.offset, "text that is no number");
     number->kind = NumberKind::kFloat;
     std::memcpy(&number->bits, &value, sizeof(value));
     return true;

@@ -338,6 +338,8 @@ TEST(ReadPstats, RefusesWhatIsNoProfile) {
       {D({f(Key("a")), Row(R(0))}), "expected a dict of callers, got a reference to a function"},
       {D({Key("a"), f(Row()), Key("b"), Row(D({Key("c"), R(0)}))}), "got a reference to the numbers of a function"},
       {D({Key("a"), T({Text("1x"), I(1), G(0), G(0), "{0"})}), "expected a float, got text that is no number"},
+      {D({Key("a"), T({Text("0x10"), I(1), G(0), G(0), "{0"})}), "expected a float, got text that is no number"},
+      {D({Key("a"), T({Text(" 1"), I(1), G(0), G(0), "{0"})}), "expected a float, got text that is no number"},
       {D({Key("a"), T({L(1, {0x8000}), I(1), G(0), G(0), "{0"})}), "one with an impossible digit"},
       {D({Key("a"), T({L(2, {1, 0}), I(1), G(0), G(0), "{0"})}), "one with an impossible digit"},
       {D({Key("a"), T({"l" + I32(0x7fffffff), I(1), I(1), I(1), "{0"})}), "an integer of 2147483647 digits"},

@@ -131,7 +131,7 @@ def digests(directory):
 class Subject:
     """One input file, copied to a directory of its own, and what the tool makes of it. Each run happens once."""
 
-    def __init__(self, path, top):
+    def __init__(self, path, top, is_profile=None):
         self.name = os.path.basename(path)
         self.directory = tempfile.mkdtemp(dir=top)
         self.path = os.path.join(self.directory, self.name)
@@ -140,7 +140,7 @@ class Subject:
         self.output_directory = tempfile.mkdtemp(dir=top)
         self.runs = []
         self.profiles = {}
-        self.is_profile = self.name.endswith(".prof")
+        self.is_profile = self.name.endswith(".prof") if is_profile is None else is_profile
         self.commands_that_read = COMMANDS_THAT_READ_PROFILES if self.is_profile else COMMANDS_THAT_READ
 
     def run(self, *arguments):
