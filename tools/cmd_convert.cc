@@ -240,10 +240,10 @@ int ConvertOne(const Plan& plan, const Format& to, const ExportOptions& options,
 
 // The clocks to apply, none with --align off. Says what is done.
 absl::StatusOr<dataset::ClockAlignment> ClocksFor(const std::vector<RankInput>& inputs, const std::string& directory,
-                                                  const ParsedFlags& flags, CommandContext& context) {
+                                                  const Format& to, const ParsedFlags& flags, CommandContext& context) {
   const std::string align = flags.Get("align").value_or("auto");
   if (align == "off" || inputs.size() < 2) return dataset::ClockAlignment{};
-  absl::StatusOr<dataset::ClockAlignment> alignment = ReadClocks(inputs, flags, context);
+  absl::StatusOr<dataset::ClockAlignment> alignment = ReadClocks(inputs, flags, context, to.export_options);
   if (!alignment.ok()) return alignment.status();
   if (!alignment->is_complete()) {
     const std::string why = absl::StrCat(
@@ -294,7 +294,7 @@ int ConvertMerged(const Format& to, const ExportOptions& options, const ParsedFl
       return context.Misused(absl::StrCat("\"", plan.output, "\" is one of the inputs"));
     }
   }
-  const absl::StatusOr<dataset::ClockAlignment> alignment = ClocksFor(*inputs, plan.input, flags, context);
+  const absl::StatusOr<dataset::ClockAlignment> alignment = ClocksFor(*inputs, plan.input, to, flags, context);
   if (!alignment.ok()) return context.Fail(alignment.status());
   std::vector<dataset::MergeInput> ranks;
   for (const RankInput& input : *inputs) {

@@ -126,11 +126,12 @@ absl::StatusOr<std::vector<RankInput>> FindRankInputs(const std::string& directo
 }
 
 absl::StatusOr<dataset::ClockAlignment> ReadClocks(const std::vector<RankInput>& inputs, const ParsedFlags& flags,
-                                                   CommandContext& context) {
+                                                   CommandContext& context,
+                                                   absl::Span<const OptionSpec> other_options) {
   std::vector<dataset::RankCollectives> ranks;
   ProgressMeter meter(context.shows_progress, context.err);
   for (const RankInput& input : inputs) {
-    absl::StatusOr<OpenedTrace> trace = OpenTrace(input.path, flags, context);
+    absl::StatusOr<OpenedTrace> trace = OpenTrace(input.path, flags, context, other_options);
     if (!trace.ok()) return trace.status();
     ProgressSource source(std::move(trace->source), &meter, context.is_interrupted);
     dataset::CollectiveCollector collector;

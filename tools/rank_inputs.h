@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "analysis/dataset/clocks/clocks.h"
 #include "analysis/dataset/dataset.h"
 #include "tools/command.h"
@@ -33,9 +34,10 @@ struct RankInput {
 [[nodiscard]] absl::StatusOr<std::vector<RankInput>> FindRankInputs(const std::string& directory,
                                                                     const ParsedFlags& flags, CommandContext& context);
 
-// Reads all ranks for their collectives. Errors name the file.
+// Reads all ranks for their collectives. Errors name the file. `other_options` as for OpenTrace.
 [[nodiscard]] absl::StatusOr<dataset::ClockAlignment> ReadClocks(const std::vector<RankInput>& inputs,
-                                                                 const ParsedFlags& flags, CommandContext& context);
+                                                                 const ParsedFlags& flags, CommandContext& context,
+                                                                 absl::Span<const OptionSpec> other_options = {});
 
 }  // namespace tracekiln::tools
 
