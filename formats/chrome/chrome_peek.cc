@@ -11,17 +11,17 @@
 namespace tracekiln::chrome {
 namespace {
 
-// Calls on_member(key, begin of value) for the members of the object at `p`, as far as they can be told apart. Keys
-// with escapes are passed as they stand.
+// Calls on_member(key, begin of value) for the members of the object at `p` that begin before `last`, as far as they
+// can be told apart. Keys with escapes are passed as they stand.
 template <typename OnMember>
-void ForEachMember(const char* p, const char* end, OnMember on_member) {
+void ForEachMember(const char* p, const char* end, const char* last, OnMember on_member) {
   for (++p;;) {
     p = json::SkipBlanks(p, end);
     if (p < end && *p == ',') {
       ++p;
       continue;
     }
-    if (p >= end || *p != '"') return;
+    if (p >= last || *p != '"') return;
     bool escaped = false;
     const char* const key = p + 1;
     const char* const key_end = json::FindStringEnd(key, end, &escaped);
@@ -31,6 +31,7 @@ void ForEachMember(const char* p, const char* end, OnMember on_member) {
     p = json::SkipBlanks(p + 1, end);
     if (p >= end) return;
     on_member(absl::string_view(key, static_cast<size_t>(key_end - key)), p);
+    if (p >= last) return;
     if (*p == '{' || *p == '[') {
       p = json::FindNestedEnd(p, end);
       if (p == nullptr) return;
@@ -56,18 +57,20 @@ std::optional<int64_t> WholeInt(const char* p, const char* end) {
 }  // namespace
 
 void PeekChromeJson(absl::string_view head, TraceInfo* info) {
-  if (head.find(absl::StrCat("\"", fields::kDistributedInfo, "\"")) == absl::string_view::npos) return;
+  const size_t last = head.rfind(absl::StrCat("\"", fields::kDistributedInfo, "\""));
+  if (last == absl::string_view::npos) return;
   std::string text(head);
   text.append(json::kPadding, ' ');
   const char* const end = text.data() + head.size();
   const char* const begin = json::SkipBlanks(text.data(), end);
   if (begin >= end || *begin != '{') return;
-  ForEachMember(begin, end, [&](absl::string_view key, const char* value) {
+  // What stands behind the last occurrence of the key, most of all the events, need not be walked.
+  ForEachMember(begin, end, text.data() + last + 1, [&](absl::string_view key, const char* value) {
     if (key != fields::kDistributedInfo || *value != '{') return;
     // The last one counts.
     info->rank = std::nullopt;
     info->world_size = std::nullopt;
-    ForEachMember(value, end, [&](absl::string_view name, const char* number) {
+    ForEachMember(value, end, end, [&](absl::string_view name, const char* number) {
       if (name == fields::kRank) info->rank = WholeInt(number, end);
       if (name == fields::kWorldSize) info->world_size = WholeInt(number, end);
     });
