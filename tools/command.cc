@@ -23,8 +23,11 @@ std::vector<Flag> FlagsOf(const Command& command) {
 std::string ToolHelp(absl::Span<const Command* const> commands) {
   std::string out = absl::StrCat(kWhatItIs, "\nUsage: tracekiln COMMAND ARGUMENTS…\n\n");
   size_t width = 0;
-  for (const Command* command : commands) width = std::max(width, command->name.size());
   for (const Command* command : commands) {
+    if (!command->is_hidden) width = std::max(width, command->name.size());
+  }
+  for (const Command* command : commands) {
+    if (command->is_hidden) continue;
     absl::StrAppend(&out, "  ", command->name, std::string(width - command->name.size() + 2, ' '), command->summary,
                     "\n");
   }
@@ -94,7 +97,7 @@ int RunTool(absl::Span<const Command* const> commands, absl::Span<const Format* 
   const Command* command = nullptr;
   std::vector<absl::string_view> names;
   for (const Command* c : commands) {
-    names.push_back(c->name);
+    if (!c->is_hidden) names.push_back(c->name);
     if (c->name == name) command = c;
   }
   if (command == nullptr) {

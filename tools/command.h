@@ -47,6 +47,7 @@ struct Command {
   absl::string_view examples;   // lines for --help
   std::vector<Flag> flags;      // --help, --jobs and --quiet are added to all
   int (*run)(const ParsedFlags& flags, CommandContext& context) = nullptr;
+  bool is_hidden = false;  // for programs: not in the list of --help
 };
 
 struct CommandContext {

@@ -15,8 +15,9 @@
 int main(int argc, char** argv) {
   using namespace tracekiln;  // NOLINT
   static const tools::Command* const commands[] = {
-      &tools::ConvertCommand(), &tools::InfoCommand(), &tools::CatCommand(),    &tools::CheckCommand(),
-      &tools::StatsCommand(),   &tools::DiffCommand(), &tools::ClocksCommand(), &tools::FormatsCommand(),
+      &tools::ConvertCommand(), &tools::BatchCommand(),       &tools::InfoCommand(),       &tools::CatCommand(),
+      &tools::CheckCommand(),   &tools::StatsCommand(),       &tools::DiffCommand(),       &tools::ClocksCommand(),
+      &tools::FormatsCommand(), &tools::BatchWorkerCommand(), &tools::BatchMergeCommand(),
   };
   absl::StatusOr<std::unique_ptr<io::ByteSink>> out = io::CreateOutput("-");
   if (!out.ok()) {
