@@ -532,6 +532,17 @@ def device_work(*wanted, options=()):
     return check
 
 
+def device_rows(*wanted_us):
+    """Device rows of different names with these times, whatever the names are."""
+
+    def check(test, subject):
+        rows = [r for r in subject.profile_with()["rows"] if r["name"].startswith("<gpu ") and r["name"] != "<gpu work without launch>"]
+        test.assertEqual(sorted(r["own_ns"] for r in rows), sorted(map(ns, wanted_us)))
+        test.assertEqual(len({r["name"] for r in rows}), len(rows))
+
+    return check
+
+
 def folded(stacks, *options):
     """Exactly these folded stacks, of a timeline without the rows for the trace and its threads: text -> us."""
 

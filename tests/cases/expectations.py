@@ -13,6 +13,7 @@ from tests.cases.checks import (
     csv_names,
     device,
     directory,
+    device_rows,
     device_work,
     error,
     exports_are_strict_json,
@@ -56,7 +57,7 @@ from tests.cases.checks import (
 # `commands_that_refuse`: (input, the beginning of a command) of inputs that load but can't be had in that way.
 Case = collections.namedtuple("Case", "outcome facts warnings refused commands_that_refuse", defaults=((), (), ()))
 
-KERNEL_TABLE = "tables of kernels (mean, least) are an analysis of their own"
+KERNEL_TABLE = "tables of kernels (least) are an analysis of their own"
 QUEUE = "queue length is an analysis of its own"
 BREAKDOWN = "communication against computation is an analysis of its own (one classifier of kernels in analysis/views)"
 COLLECTIVES = "collectives by process group are an analysis of their own"
@@ -262,7 +263,7 @@ CASES = {
         "ok",
         {
             "F1": [slices(("tiny", "0.3"), ("tiny", "0.4"), ("tiny", "0.05"))],
-            "F2": [category("kernel", 3, "0.75"), device("0", work=3, sum_us="0.75", busy_us="0.75"), later(KERNEL_TABLE)],
+            "F2": [category("kernel", 3, "0.75"), device("0", work=3, sum_us="0.75", busy_us="0.75"), function("<gpu tiny>", calls=3, own_us="0.75"), later(KERNEL_TABLE)],
             "F3": [no_finding("duration"), lacks_text(r'"dur":(-|0[,}])'), prints_sane_numbers()],
         },
     ),
@@ -538,8 +539,7 @@ CASES = {
             "F2": [kernel_names_of_length(70002, 70002)],
             "F3": [
                 writes_only(["input.kiln", "input.json"]),
-                profile_has(functions=6),
-                later(KERNEL_TABLE),
+                device_rows("5", "10"),
             ],
         },
     ),
@@ -547,7 +547,7 @@ CASES = {
         "ok",
         {
             "F1": [category("kernel", 1, "6"), category("gpu_memset", 1, "2"), category("cpu_op", 1, "12"), device("0", work=2, sum_us="8")],
-            "F2": [launches(1, 1, "6"), warning("kernel_without_launch", count=1, names=["memset"])],
+            "F2": [launches(1, 1, "6"), warning("kernel_without_launch", count=1, names=["memset"]), function("<gpu memset>", callers={"<gpu work without launch>": None})],
             "F3": [launches(1, 1, "6"), args_of("triton_poi_fused_add_0", External_id=(11,))],
         },
         # The memset of correlation 22 has no call in the file.
