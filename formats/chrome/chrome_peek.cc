@@ -1,5 +1,6 @@
 #include "formats/chrome/chrome_peek.h"
 
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -54,10 +55,22 @@ std::optional<int64_t> WholeInt(const char* p, const char* end) {
   return number.i;
 }
 
+// As text.rfind(word), which goes byte by byte; memmem does not.
+size_t FindLast(absl::string_view text, absl::string_view word) {
+  size_t last = absl::string_view::npos;
+  for (size_t from = 0; from < text.size();) {
+    const void* const found = memmem(text.data() + from, text.size() - from, word.data(), word.size());
+    if (found == nullptr) break;
+    last = static_cast<size_t>(static_cast<const char*>(found) - text.data());
+    from = last + word.size();
+  }
+  return last;
+}
+
 }  // namespace
 
 void PeekChromeJson(absl::string_view head, TraceInfo* info) {
-  const size_t last = head.rfind(absl::StrCat("\"", fields::kDistributedInfo, "\""));
+  const size_t last = FindLast(head, absl::StrCat("\"", fields::kDistributedInfo, "\""));
   if (last == absl::string_view::npos) return;
   std::string text(head);
   text.append(json::kPadding, ' ');
