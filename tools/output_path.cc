@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -9,6 +11,17 @@
 #include "absl/strings/strip.h"
 
 namespace tracekiln::tools {
+namespace {
+
+constexpr size_t kMaxFileNameBytes = 255;
+
+uint64_t Fnv1a(absl::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  return hash;
+}
+
+}  // namespace
 
 std::string OutputName(absl::string_view input, const Format& to, io::Compression compression,
                        absl::Span<const Format* const> formats) {
@@ -27,7 +40,15 @@ std::string OutputName(absl::string_view input, const Format& to, io::Compressio
   absl::string_view packed;
   if (compression == io::Compression::kGzip) packed = ".gz";
   if (compression == io::Compression::kZstd) packed = ".zst";
-  return absl::StrCat(name.empty() ? "trace" : name, to.extension, packed);
+  const std::string extension = absl::StrCat(to.extension, packed);
+  if (name.size() + extension.size() <= kMaxFileNameBytes) {
+    return absl::StrCat(name.empty() ? "trace" : name, extension);
+  }
+  // Two long names often differ at the end only.
+  const std::string hash = absl::StrCat("~", absl::Hex(Fnv1a(name) >> 16, absl::kZeroPad12));
+  size_t end = kMaxFileNameBytes - extension.size() - hash.size();
+  while (end > 0 && (static_cast<uint8_t>(name[end]) & 0xc0) == 0x80) --end;  // between characters
+  return absl::StrCat(name.substr(0, end), hash, extension);
 }
 
 bool IsSameFile(const std::string& a, const std::string& b) {

@@ -15,7 +15,8 @@ namespace tracekiln::tools {
 
 // The file name for `input` in format `to`: the last part of its path, without the extensions of containers and of
 // known formats, then `to.extension`, then ".gz" or ".zst" if it is to be compressed. "runs/rank0.json.gz" to ".kiln"
-// is "rank0.kiln". Never empty, and never a path: no "/" is in it.
+// is "rank0.kiln". Never empty, and never a path: no "/" is in it. At most 255 bytes: a
+// longer name is cut, with "~" and a hash of all of it behind.
 std::string OutputName(absl::string_view input, const Format& to, io::Compression compression,
                        absl::Span<const Format* const> formats);
 

@@ -35,6 +35,26 @@ TEST(OutputName, Table) {
   for (const Case& c : kCases) EXPECT_EQ(OutputName(c.input, *c.to, c.compression, formats), c.want) << c.input;
 }
 
+TEST(OutputName, LongNamesAreCutAndStayApart) {
+  Format kiln;
+  kiln.extension = ".kiln";
+  const Format* const formats[] = {&kiln};
+  const auto name = [&](const std::string& input) { return OutputName(input, kiln, io::Compression::kNone, formats); };
+  EXPECT_EQ(name(std::string(250, 'x')), std::string(250, 'x') + ".kiln");
+  const std::string a = name(std::string(250, 'x') + "a");
+  const std::string b = name(std::string(250, 'x') + "b");
+  EXPECT_EQ(a.size(), 255u);
+  EXPECT_EQ(b.size(), 255u);
+  EXPECT_NE(a, b);
+  EXPECT_EQ(a.substr(0, 238), std::string(237, 'x') + "~");
+  EXPECT_EQ(a.substr(250), ".kiln");
+  EXPECT_EQ(name("dir/" + std::string(250, 'x') + "a"), a);
+  // Between characters: the limit of 237 bytes is within the 119th.
+  std::string umlauts;
+  for (int i = 0; i < 126; ++i) umlauts += "\xc3\xb6";
+  EXPECT_EQ(name(umlauts).substr(0, 237), umlauts.substr(0, 236) + "~");
+}
+
 TEST(ParseCompression, Table) {
   EXPECT_EQ(ParseCompression("none")->compression, io::Compression::kNone);
   EXPECT_EQ(ParseCompression("gzip")->compression, io::Compression::kGzip);
