@@ -167,8 +167,9 @@ struct ScanOptions {
 };
 
 // Scans the tree below `directory`, which may be a symbolic link. Links in it are followed, each directory and each
-// file counts once. Files are opened on `executor`, concurrency() at a time; the result does not depend on it. Memory:
-// one DatasetFile per file, one head per thread. Unreadable files and directories are findings.
+// file counts once. Files are opened on `executor`, concurrency() at a time (so call it from no work that runs there);
+// the result does not depend on it. Memory: one DatasetFile per file, one head per thread. Unreadable files and
+// directories are findings.
 //
 // NotFound, PermissionDenied, … if `directory` itself can't be read; InvalidArgument if it is no directory, or for a
 // layout that is no RE2, has none of the named groups, or an unknown one.
