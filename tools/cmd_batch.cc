@@ -3,6 +3,7 @@
 // batch-worker and batch-merge are what engines call: one process for a task, and the manifest when all have ended.
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,7 +46,12 @@ absl::StatusOr<std::string> RealPath(const std::string& path) {
   return std::string(real);
 }
 
-int CoreCount() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
+// Those that this process may use, which under taskset or Slurm are fewer than there are.
+int CoreCount() {
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof(cores), &cores) == 0 && CPU_COUNT(&cores) > 0) return CPU_COUNT(&cores);
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
 
 // The formats of --to, each once. InvalidArgument with the names there are.
 absl::StatusOr<std::vector<const Format*>> FormatsToWrite(const ParsedFlags& flags, const CommandContext& context) {
@@ -267,7 +273,7 @@ int RunBatch(const ParsedFlags& flags, CommandContext& context) {
   if (!tasks.empty()) unlink(batch::ManifestPath(*out).c_str());  // until there is a new one, it would be wrong
 
   batch::LocalOptions local;
-  local.jobs = context.executor.concurrency();
+  local.jobs = flags.Has("jobs") ? context.executor.concurrency() : CoreCount();
   local.core_count = CoreCount();
   local.memory_bytes = *memory;
   local.timeout_seconds = timeout;

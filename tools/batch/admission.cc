@@ -15,6 +15,8 @@ namespace tracekiln::batch {
 namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
+// Traces of Kineto pack ten to sixteen times; more would be guessed too low.
+constexpr uint64_t kTextPerCompressed = 16;
 
 uint64_t MachineMemoryBytes() {
   uint64_t bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
@@ -31,15 +33,20 @@ uint64_t MachineMemoryBytes() {
 }  // namespace
 
 uint64_t ExpectedPeakBytes(const Task& task, int thread_count) {
-  // Compressed traces are JSON of about ten times their size.
-  const uint64_t text_bytes = task.size_bytes * (task.is_compressed ? 10 : 1);
+  const uint64_t text_bytes = task.size_bytes * (task.is_compressed ? kTextPerCompressed : 1);
+  // Reading and the .kiln that is written as it comes: buffers, as many as threads. Small inputs don't fill them.
   const uint64_t threads = static_cast<uint64_t>(std::max(1, thread_count));
-  uint64_t peak = 24 * kMiB + threads * 40 * kMiB;
+  const uint64_t stream_bytes = std::min((24 + 20 * threads) * kMiB, 16 * kMiB + 4 * text_bytes);
+  // What is held of a whole trace: of a profile its functions and stacks, of Chrome JSON lanes, links and the spool.
+  // Formats are written one after the other.
+  uint64_t held_bytes = 0;
   for (const Output& output : task.outputs) {
-    // A .kiln is written as it comes; the others hold what a whole trace needs: frames and call trees, lanes and links.
-    if (output.format != "kiln") peak += std::min<uint64_t>(64 * kMiB, text_bytes / 8) + text_bytes / 16;
+    if (output.format == "kiln") continue;
+    const uint64_t bytes =
+        output.format == "chrome" ? std::min(64 * kMiB, text_bytes / 8) + text_bytes / 16 : text_bytes / 6;
+    held_bytes = std::max(held_bytes, bytes);
   }
-  return std::min(peak, 24 * kMiB + threads * 40 * kMiB + text_bytes * 8);
+  return stream_bytes + held_bytes;
 }
 
 absl::StatusOr<uint64_t> ParseMemory(absl::string_view text) {

@@ -102,6 +102,14 @@ std::vector<Candidate> FindCandidates(const dataset::Dataset& dataset, const Pla
   return candidates;
 }
 
+// A path below a directory that leads nowhere else: a plan is a file, and files can be edited.
+bool IsInside(absl::string_view path) {
+  for (absl::string_view part : absl::StrSplit(path, '/')) {
+    if (part.empty() || part == "." || part == "..") return false;
+  }
+  return true;
+}
+
 std::string DirectoryPart(absl::string_view run) {
   std::vector<std::string> parts;
   for (absl::string_view part : absl::StrSplit(run, '/', absl::SkipEmpty())) parts.push_back(SafeName(part));
@@ -373,6 +381,9 @@ absl::StatusOr<Plan> PlanFromJson(absl::string_view json) {
     for (absl::string_view output : f.Array("outputs")) {
       const Fields o(output);
       task.outputs.push_back({o.Text("format"), o.Text("path"), o.Bool("directory")});
+      if (!IsInside(task.outputs.back().path)) {
+        return absl::InvalidArgumentError("an output of this plan lies outside of its directory");
+      }
     }
     if (task.name.empty() || task.name.find('/') != std::string::npos || task.input.empty() || task.outputs.empty()) {
       return absl::InvalidArgumentError("a task of this plan has no name, no input or no output");
