@@ -29,6 +29,7 @@
 #include "tools/batch/batch_files.h"
 #include "tools/batch/batch_plan.h"
 #include "tools/batch/local_engine.h"
+#include "tools/batch/slurm_engine.h"
 #include "tools/batch/worker.h"
 #include "tools/commands.h"
 #include "tools/open_trace.h"
@@ -200,26 +201,155 @@ int ShowStatus(const std::string& out, CommandContext& context) {
   return kDone;
 }
 
+// How the work is done, by the flags.
+struct Engine {
+  bool is_slurm = false;
+  uint64_t memory_bytes = 0;
+  double timeout_seconds = 0;
+  batch::SlurmOptions slurm;
+  bool waits = false;
+};
+
+absl::StatusOr<Engine> EngineFrom(const ParsedFlags& flags) {
+  Engine engine;
+  const std::string name = flags.Get("engine").value_or("local");
+  if (name != "local" && name != "slurm") {
+    return absl::InvalidArgumentError(absl::StrCat("there is no engine \"", name, "\"; there are local and slurm"));
+  }
+  engine.is_slurm = name == "slurm";
+  for (const char* flag : {"slurm-args", "slurm-tasks", "wait"}) {
+    if (!engine.is_slurm && flags.Has(flag)) {
+      return absl::InvalidArgumentError(absl::StrCat("--", flag, " belongs to --engine slurm"));
+    }
+  }
+  for (const char* flag : {"memory", "timeout"}) {
+    if (engine.is_slurm && flags.Has(flag)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--", flag, " is of the local engine; Slurm has its own limits: ", "--slurm-args '--mem=8G --time=30'"));
+    }
+  }
+  const absl::StatusOr<uint64_t> memory = batch::ParseMemory(flags.Get("memory").value_or("80%"));
+  if (!memory.ok()) return memory.status();
+  engine.memory_bytes = *memory;
+  if (const std::optional<std::string> text = flags.Get("timeout");
+      text && (!absl::SimpleAtod(*text, &engine.timeout_seconds) || !(engine.timeout_seconds > 0))) {
+    return absl::InvalidArgumentError(absl::StrCat("--timeout takes seconds, not \"", *text, "\""));
+  }
+  for (const std::string& text : flags.GetAll("slurm-args")) {
+    for (absl::string_view word : absl::StrSplit(text, ' ', absl::SkipWhitespace())) {
+      engine.slurm.arguments.emplace_back(word);
+    }
+  }
+  const absl::StatusOr<int64_t> per_job = flags.GetInt("slurm-tasks", 0, 1, 1'000'000);
+  if (!per_job.ok()) return per_job.status();
+  engine.slurm.tasks_per_job = static_cast<size_t>(*per_job);
+  engine.waits = flags.Has("wait");
+  return engine;
+}
+
+int SubmitPlan(const batch::Plan& plan, const std::string& out, const std::vector<size_t>& tasks, size_t skipped_count,
+               Engine engine, CommandContext& context) {
+  if (tasks.empty()) return Finish(plan, out, {}, "slurm", skipped_count, context);
+  const absl::StatusOr<std::string> self = RealPath("/proc/self/exe");
+  if (!self.ok()) return context.Fail(self.status());
+  engine.slurm.program = *self;
+  const absl::StatusOr<batch::SlurmJobs> jobs = batch::SubmitToSlurm(plan, out, tasks, engine.slurm);
+  if (!jobs.ok()) return context.Fail(jobs.status());
+  context.Warn(absl::StrCat("Slurm job ", jobs->array_job, ": ", tasks.size(), " traces in ", jobs->array_size,
+                            " array tasks; job ", jobs->merge_job, " writes the manifest. tracekiln batch --status ",
+                            out, " says how far it is"));
+  if (!engine.waits) return kDone;
+  if (absl::Status status = batch::WaitForSlurm(*jobs, context.is_interrupted); !status.ok()) {
+    if (absl::IsCancelled(status)) context.Say(absl::StrCat("interrupted; Slurm goes on with job ", jobs->array_job));
+    return context.Fail(status);
+  }
+  // A merge job that failed would leave no manifest; writing it again changes nothing.
+  return Finish(plan, out, {}, "slurm", skipped_count, context);
+}
+
+// Does what is left of a plan. `is_new`: it is not in `out` yet.
+int RunPlan(const batch::Plan& plan, const std::string& out, bool is_new, const Engine& engine,
+            const ParsedFlags& flags, CommandContext& context) {
+  for (absl::string_view part : {"/.batch", "/.batch/results", "/.batch/running"}) {
+    if (absl::Status status = batch::MakeDirectories(absl::StrCat(out, part)); !status.ok()) {
+      return context.Fail(status);
+    }
+  }
+  std::vector<size_t> tasks;
+  size_t skipped_count = 0;
+  {
+    batch::OutLock lock;
+    if (absl::Status status = lock.Take(out, /*is_shared=*/false); !status.ok()) return context.Fail(status);
+    batch::RemoveStaleFiles(out);
+    unlink(absl::StrCat(out, "/.batch/workers.log").c_str());
+    if (is_new) {
+      if (absl::Status status = batch::WriteFile(batch::PlanPath(out), batch::PlanToJson(plan)); !status.ok()) {
+        return context.Fail(status);
+      }
+    }
+    for (size_t i = 0; i < plan.tasks.size(); ++i) {
+      // With --force results go first, so that a forced run that is killed continues as any other.
+      if (flags.Has("force")) unlink(batch::ResultPath(out, plan.tasks[i].name).c_str());
+      if (!batch::IsUpToDate(out, plan, plan.tasks[i], flags.Has("verify"))) tasks.push_back(i);
+    }
+    skipped_count = plan.tasks.size() - tasks.size();
+    if (!tasks.empty()) unlink(batch::ManifestPath(out).c_str());  // until there is a new one, it would be wrong
+    if (!engine.is_slurm) {
+      batch::LocalOptions local;
+      local.jobs = flags.Has("jobs") ? context.executor.concurrency() : CoreCount();
+      local.core_count = CoreCount();
+      local.memory_bytes = engine.memory_bytes;
+      local.timeout_seconds = engine.timeout_seconds;
+      local.is_interrupted = context.is_interrupted;
+      local.style = context.is_quiet         ? batch::BatchProgress::Style::kQuiet
+                    : context.shows_progress ? batch::BatchProgress::Style::kTerminal
+                                             : batch::BatchProgress::Style::kPlain;
+      local.err = context.err;
+      std::map<std::string, batch::Result> lost;
+      const absl::Status status = batch::RunLocal(plan, out, std::move(tasks), local, &lost);
+      batch::RemoveStaleFiles(out);
+      if (absl::IsCancelled(status)) {
+        context.Say("interrupted; the same command continues where it stopped");
+        return kFailed;
+      }
+      if (!status.ok()) return context.Fail(status);
+      return Finish(plan, out, lost, "local", skipped_count, context);
+    }
+  }
+  // Without the lock: the workers take it.
+  return SubmitPlan(plan, out, tasks, skipped_count, engine, context);
+}
+
+int Resume(const std::string& out_flag, const ParsedFlags& flags, CommandContext& context) {
+  for (const char* flag : {"to", "output", "ranks", "layout", "option", "strict", "salvage", "compress"}) {
+    if (flags.Has(flag)) {
+      return context.Misused(absl::StrCat("--resume continues a plan as it is; --", flag, " needs a new batch"));
+    }
+  }
+  if (!flags.positional().empty()) return context.Misused("--resume OUT takes no other directory");
+  const absl::StatusOr<Engine> engine = EngineFrom(flags);
+  if (!engine.ok()) return context.Misused(engine.status().message());
+  const absl::StatusOr<std::string> out = RealPath(out_flag);
+  if (!out.ok()) return context.Fail(out.status());
+  const absl::StatusOr<batch::Plan> plan = batch::ReadPlan(batch::PlanPath(*out));
+  if (!plan.ok()) return context.Fail(plan.status());
+  return RunPlan(*plan, *out, /*is_new=*/false, *engine, flags, context);
+}
+
 int RunBatch(const ParsedFlags& flags, CommandContext& context) {
   if (const std::optional<std::string> out = flags.Get("status")) {
     if (!flags.positional().empty()) return context.Misused("--status OUT stands alone");
     return ShowStatus(*out, context);
   }
+  if (const std::optional<std::string> out = flags.Get("resume")) return Resume(*out, flags, context);
   absl::StatusOr<batch::PlanOptions> options = PlanOptionsFrom(flags, context);
   if (!options.ok()) return context.Misused(options.status().message());
   if (flags.positional().size() != 1) return context.Misused("which run? give one directory");
   const std::string& directory = flags.positional()[0];
   const std::string out_flag = flags.Get("output").value_or("");
   if (out_flag.empty()) return context.Misused("where to? give a directory with -o OUT");
-  const std::string engine = flags.Get("engine").value_or("local");
-  if (engine != "local") return context.Misused(absl::StrCat("there is no engine \"", engine, "\"; there is local"));
-  const absl::StatusOr<uint64_t> memory = batch::ParseMemory(flags.Get("memory").value_or("80%"));
-  if (!memory.ok()) return context.Misused(memory.status().message());
-  double timeout = 0;
-  if (const std::optional<std::string> text = flags.Get("timeout");
-      text && (!absl::SimpleAtod(*text, &timeout) || !(timeout > 0))) {
-    return context.Misused(absl::StrCat("--timeout takes seconds, not \"", *text, "\""));
-  }
+  const absl::StatusOr<Engine> engine = EngineFrom(flags);
+  if (!engine.ok()) return context.Misused(engine.status().message());
 
   const absl::StatusOr<std::string> real = RealPath(directory);
   if (!real.ok()) return context.Fail(real.status());
@@ -251,46 +381,7 @@ int RunBatch(const ParsedFlags& flags, CommandContext& context) {
   if (absl::Status status = batch::MakeDirectories(out_flag); !status.ok()) return context.Fail(status);
   const absl::StatusOr<std::string> out = RealPath(out_flag);
   if (!out.ok()) return context.Fail(out.status());
-  for (absl::string_view part : {"/.batch", "/.batch/results", "/.batch/running"}) {
-    if (absl::Status status = batch::MakeDirectories(absl::StrCat(*out, part)); !status.ok()) {
-      return context.Fail(status);
-    }
-  }
-  batch::OutLock lock;
-  if (absl::Status status = lock.Take(*out, /*is_shared=*/false); !status.ok()) return context.Fail(status);
-  batch::RemoveStaleFiles(*out);
-  unlink(absl::StrCat(*out, "/.batch/workers.log").c_str());
-  if (absl::Status status = batch::WriteFile(batch::PlanPath(*out), batch::PlanToJson(*plan)); !status.ok()) {
-    return context.Fail(status);
-  }
-  std::vector<size_t> tasks;
-  for (size_t i = 0; i < plan->tasks.size(); ++i) {
-    // With --force results go first, so that a forced run that is killed continues as any other.
-    if (flags.Has("force")) unlink(batch::ResultPath(*out, plan->tasks[i].name).c_str());
-    if (!batch::IsUpToDate(*out, *plan, plan->tasks[i], flags.Has("verify"))) tasks.push_back(i);
-  }
-  const size_t skipped_count = plan->tasks.size() - tasks.size();
-  if (!tasks.empty()) unlink(batch::ManifestPath(*out).c_str());  // until there is a new one, it would be wrong
-
-  batch::LocalOptions local;
-  local.jobs = flags.Has("jobs") ? context.executor.concurrency() : CoreCount();
-  local.core_count = CoreCount();
-  local.memory_bytes = *memory;
-  local.timeout_seconds = timeout;
-  local.is_interrupted = context.is_interrupted;
-  local.style = context.is_quiet         ? batch::BatchProgress::Style::kQuiet
-                : context.shows_progress ? batch::BatchProgress::Style::kTerminal
-                                         : batch::BatchProgress::Style::kPlain;
-  local.err = context.err;
-  std::map<std::string, batch::Result> lost;
-  const absl::Status status = batch::RunLocal(*plan, *out, std::move(tasks), local, &lost);
-  batch::RemoveStaleFiles(*out);
-  if (absl::IsCancelled(status)) {
-    context.Say("interrupted; the same command continues where it stopped");
-    return kFailed;
-  }
-  if (!status.ok()) return context.Fail(status);
-  return Finish(*plan, *out, lost, engine, skipped_count, context);
+  return RunPlan(*plan, *out, /*is_new=*/true, *engine, flags, context);
 }
 
 // The directory of the batch whose plan that is; empty if it is none.
@@ -380,7 +471,10 @@ const Command& BatchCommand() {
         "compressed unless --compress says otherwise.",
         "  tracekiln batch run7/ --to kiln -o run7-kiln\n"
         "  tracekiln batch run7/ --to pstats,chrome --ranks 0-7 -o first-node\n"
-        "  tracekiln batch --status run7-kiln",
+        "  tracekiln batch run7/ --to kiln -o run7-kiln --engine slurm --slurm-args '--partition=cpu "
+        "--cpus-per-task=2'\n"
+        "  tracekiln batch --status run7-kiln\n"
+        "  tracekiln batch --resume run7-kiln",
         {},
         RunBatch};
     c->flags = {
@@ -393,8 +487,12 @@ const Command& BatchCommand() {
         {"compress", 0, "HOW", "of Chrome JSON: none, gzip (default) or zstd, also with a level (zstd:9)"},
         {"force", 0, "", "do again what is done"},
         {"verify", 0, "", "compare digests, not times and sizes, to know whether something is done"},
-        {"engine", 0, "NAME", "who does the work: local (default)"},
+        {"engine", 0, "local|slurm", "who does the work: this machine (default) or a Slurm cluster"},
+        {"slurm-args", 0, "ARGS", "for sbatch, split at blanks, repeatable: '--partition=cpu --mem=4G'"},
+        {"slurm-tasks", 0, "N", "traces per array task; default: 1, more for over 1,000 traces"},
+        {"wait", 0, "", "with Slurm: wait for the end"},
         {"status", 0, "OUT", "say how far the batch in OUT is, and do nothing"},
+        {"resume", 0, "OUT", "do what is left of the batch in OUT, also by another engine"},
     };
     for (const Flag& flag : ReadFlags()) {
       if (flag.name != "from") c->flags.push_back(flag);
