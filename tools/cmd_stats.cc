@@ -82,12 +82,14 @@ absl::StatusOr<Wanted> ParseWanted(const ParsedFlags& flags) {
   return wanted;
 }
 
-void WriteText(const Profile& profile, const Selection& selection, const Wanted& wanted,
+// `loaded` is the profile before directories were stripped: pstats adds up the total of its rows when it loads them,
+// and adding in another order can round to another last digit.
+void WriteText(const Profile& loaded, const Profile& profile, const Selection& selection, const Wanted& wanted,
                absl::Span<const std::string> paths, io::ByteSink* out) {
   if (!wanted.has_callers && !wanted.has_callees) {
     std::vector<std::string> lines;
     for (const std::string& path : paths) lines.push_back(profile_table::PstatsFileLine(path));
-    profile_table::WriteHeader(profile, lines, out);
+    profile_table::WriteHeader(loaded, lines, out);
     profile_table::WriteTable(profile, selection, out);
     return;
   }
@@ -284,7 +286,9 @@ int Run(const ParsedFlags& flags, CommandContext& context) {
     WriteCollapsed(profile, *wanted, context);
   } else {
     const Selection selection = profile_table::Select(profile, wanted->order, wanted->is_reverse, wanted->restrictions);
-    if (wanted->format == "text") WriteText(profile, selection, *wanted, paths, &context.out);
+    if (wanted->format == "text") {
+      WriteText(loaded->profile(), profile, selection, *wanted, paths, &context.out);
+    }
     if (wanted->format == "json") WriteJson(profile, selection, *wanted, paths, loaded->reports(), &context.out);
     if (wanted->format == "csv") WriteCsv(profile, selection, *wanted, &context.out);
   }

@@ -15,8 +15,15 @@ namespace {
 
 constexpr size_t kBlockBytes = 1 << 16;
 
-// The double that cProfile writes for a time: it multiplies, and so do we, since the quotient can be another double.
-double Seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+// The double nearest to the time: that of a file with such times, see the header.
+double Seconds(int64_t ns) {
+  constexpr int64_t kExact = int64_t{1} << 53;
+  constexpr int64_t kNanosPerSecond = 1'000'000'000;
+  if (ns >= -kExact && ns <= kExact) return static_cast<double>(ns) / 1e9;
+  // Converting to double would round before dividing does. Of a time this long, doubles are 1.8 ns apart and more, so
+  // the one in the file is the nearest to its nanoseconds, whoever wrote it.
+  return static_cast<double>(ns / kNanosPerSecond) + static_cast<double>(ns % kNanosPerSecond) / 1e9;
+}
 
 // "%.3f", aligned right in `width`.
 void AppendThousandths(double value, size_t width, std::string* out) {

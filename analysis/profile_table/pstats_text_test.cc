@@ -1,5 +1,5 @@
-// The expected texts are what CPython 3.11's pstats prints for the same numbers. tools/stats_pstats_test.py compares
-// with the machine's own pstats.
+// The expected texts are what CPython 3.11's pstats prints for the same numbers. tests/pstats_text_test.py
+// compares with the machine's own pstats.
 #include "analysis/profile_table/pstats_text.h"
 
 #include <stdlib.h>
@@ -124,12 +124,15 @@ TEST(PstatsTextTest, ProfilesWithoutCallersHaveNoSubheading) {
             "   Random listing order was used\n\nFunction was called by...\nf  <- \n\n\n");
 }
 
-TEST(PstatsTextTest, HalvesAreRoundedAsTheDoublesOfCProfile) {
-  // 0.0045 is 4500000 * 1e-9 in cProfile's files, a double above the half; the quotient 4500000 / 1e9 is below it.
+TEST(PstatsTextTest, HalvesAreRoundedAsTheDoublesNearestToThem) {
+  // 0.0045 and 0.0055 are doubles below the halves; the products 4500000 * 1e-9 and 5500000 * 1e-9 are above.
   Profile p;
   p.AddStats(p.AddFunction("~", 0, "f"), {2, 1, 4'500'000, 5'500'000});
+  // The double 7688086639.0005; these ns as a double, divided by 10^9, would be the next one, above the half.
+  p.AddStats(p.AddFunction("~", 0, "g"), {1, 1, 7'688'086'639'000'499'725, -7'688'086'639'000'499'725});
   EXPECT_EQ(Text([&](io::ByteSink* sink) { WriteTable(p, Select(p, {}, false, {}), sink); }).substr(106),
-            "      2/1    0.005    0.002    0.006    0.006 f\n\n\n");
+            "      2/1    0.004    0.002    0.005    0.005 f\n"
+            "        1 7688086639.000 7688086639.000 -7688086639.000 -7688086639.000 g\n\n\n");
 }
 
 TEST(PstatsTextTest, NamesThatHarmAreEscaped) {
