@@ -1,13 +1,33 @@
-// Sorting and printing 100 k rows with two callers each; the argument is the number of rows. The floor is copying the
-// text that is printed.
+// Sorting and printing rows with two callers each; the argument is the number of rows.
+//
+//   bazel run -c opt //analysis/profile_table:profile_table_benchmark
+//
+// BM_Sort            Select with the sort keys named
+// BM_Filter          Select with a regular expression that a tenth of the rows matches
+// BM_Table           WriteTable of all rows
+// BM_Callers         WriteCallers of all rows
+// BM_TopRows         what `tracekiln stats --sort tottime --limit 20` does with a profile: Select, WriteHeader,
+//                    WriteTable
+// BM_ReadAndTopRows  the same from the bytes of a .prof file, which is read anew each time; the callers of a function
+//                    are anywhere in it
+// BM_FloorCopyText   the floor of BM_Table: copying the text
 #include <benchmark/benchmark.h>
 
+#include <memory>
 #include <random>
 #include <string>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "analysis/profile_table/profile_table.h"
 #include "analysis/profile_table/pstats_text.h"
+#include "formats/io/byte_sink.h"
+#include "formats/io/byte_source.h"
+#include "formats/io/input.h"
+#include "formats/pstats/pstats_reader.h"
+#include "formats/pstats/pstats_writer.h"
 
 namespace tracekiln::profile_table {
 namespace {
@@ -83,6 +103,53 @@ void BM_Callers(benchmark::State& state) {
   });
 }
 BENCHMARK(BM_Callers)->Arg(100'000)->Unit(benchmark::kMillisecond);
+
+std::string TopRows(const Profile& profile) {
+  static const auto* const order = new SortOrder(*ParseSortOrder("tottime"));
+  static const auto* const limit = new Restriction(*ParseLimit("20"));
+  std::string text;
+  io::StringSink sink(&text);
+  WriteHeader(profile, {"run.prof"}, &sink);
+  WriteTable(profile, Select(profile, *order, false, {*limit}), &sink);
+  return text;
+}
+
+bool HasTopRows(absl::string_view text, int64_t rows) {
+  return absl::StrContains(text, absl::StrCat("List reduced from ", rows, " to 20 "));
+}
+
+void BM_TopRows(benchmark::State& state) {
+  const Profile profile = MakeProfile(state.range(0));
+  for (auto _ : state) {
+    if (!HasTopRows(TopRows(profile), state.range(0))) state.SkipWithError("rows are missing");
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(BM_TopRows)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+
+void BM_ReadAndTopRows(benchmark::State& state) {
+  std::string file;
+  {
+    io::StringSink sink(&file);
+    if (!pstats::WritePstats(MakeProfile(state.range(0)), {}, sink).ok()) state.SkipWithError("not written");
+  }
+  for (auto _ : state) {
+    // The copy that the input owns is no part of it.
+    state.PauseTiming();
+    const absl::StatusOr<std::unique_ptr<io::Input>> input = io::OpenMemory(file, "run.prof");
+    const std::unique_ptr<io::ByteSource> source = input.ok() ? (*input)->Stream() : nullptr;
+    state.ResumeTiming();
+    if (source == nullptr) {
+      state.SkipWithError("not opened");
+      break;
+    }
+    const absl::StatusOr<Profile> profile = pstats::ReadPstats(*source, {}, nullptr);
+    if (!profile.ok() || !HasTopRows(TopRows(*profile), state.range(0))) state.SkipWithError("rows are missing");
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(file.size()));
+}
+BENCHMARK(BM_ReadAndTopRows)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
 void BM_FloorCopyText(benchmark::State& state) {
   const Profile profile = MakeProfile(state.range(0));
