@@ -276,7 +276,8 @@ class Relation {
       }
     }
     Indices windowed;
-    for (const auto& [rank, members] : by_rank) {
+    for (const auto& [key, members] : by_rank) {
+      const auto& rank = key;  // C++17: a lambda may not capture a structured binding
       std::map<Slot, RankFiles> slots;
       const auto slot = [&](std::optional<int64_t> step, int64_t window) -> RankFiles& {
         RankFiles& entry = slots[{step, window}];
