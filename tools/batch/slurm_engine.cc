@@ -105,7 +105,12 @@ absl::StatusOr<SlurmJobs> SubmitToSlurm(const Plan& plan, const std::string& out
 
   SlurmJobs jobs;
   jobs.array_size = chunks.size();
-  std::vector<std::string> arguments = {"sbatch", "--parsable", "--job-name=tracekiln-batch",
+  // --requeue: when a node dies, Slurm runs its array tasks again, on others; they skip what is done.
+  std::vector<std::string> arguments = {"sbatch",
+                                        "--parsable",
+                                        "--requeue",
+                                        "--open-mode=append",
+                                        "--job-name=tracekiln-batch",
                                         absl::StrCat("--array=0-", chunks.size() - 1),
                                         absl::StrCat("--output=", PatternPath(directory, "%A_%a.log"))};
   arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());

@@ -4,10 +4,10 @@
 //   options.arguments = {"--partition=cpu", "--time=30"};
 //   absl::StatusOr<batch::SlurmJobs> jobs = batch::SubmitToSlurm(plan, out, tasks, options);
 //
-// Slurm schedules, requeues and limits; nothing of that is done here. Each array task runs `tracekiln batch-worker` on
-// some tasks of the plan, one process after the other, with as many threads as Slurm gives it CPUs; the last job runs
-// `tracekiln batch-merge` when all have ended, however they ended (afterany). What a killed array task did not finish
-// has no result, so the manifest lists it and `batch --resume OUT` does it again.
+// Slurm schedules, requeues (array tasks of nodes that die) and limits; nothing of that is done here. Each array task
+// runs `tracekiln batch-worker` on some tasks of the plan, one process after the other, with as many threads as Slurm
+// gives it CPUs; the last job runs `tracekiln batch-merge` when all have ended, however they ended (afterany). What a
+// killed array task did not finish has no result, so the manifest lists it and `batch --resume OUT` does it again.
 //
 // Needs: sbatch in PATH; OUT, the run directory and this program under the same paths on all nodes.
 // Files, beside those of batch_files.h:
