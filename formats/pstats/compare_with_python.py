@@ -1,10 +1,14 @@
-"""Our reader and writer against Python's marshal and pstats on the same file, in the same run.
+"""Our reader, writer and `tracekiln stats` against Python's marshal and pstats on the same file, in the same run.
 
-    bazel build -c opt //formats/pstats:pstats_dump
-    python3 formats/pstats/compare_with_python.py --dump "$(bazel info -c opt bazel-bin)/formats/pstats/pstats_dump" [FILE.prof]
+    bazel build -c opt //formats/pstats:pstats_dump //tools:tracekiln
+    bin="$(bazel info -c opt bazel-bin)"
+    python3 formats/pstats/compare_with_python.py --dump "$bin/formats/pstats/pstats_dump" \\
+        --tracekiln "$bin/tools/tracekiln" [FILE.prof]
 
 Without FILE a profile of 1 M functions with 2 callers each is made (--functions changes that). Each is run three times,
-the best counts. `pstats.Stats` loads the file and sums it up, as every viewer does first.
+the best counts. `pstats.Stats` loads the file and sums it up, as every viewer does first. `stats` is two whole
+processes, from start to end: `tracekiln stats --limit 20` and `python -m pstats` with the same commands; their tables
+must be equal. Either of --dump and --tracekiln may be left out.
 """
 
 import argparse
@@ -13,6 +17,7 @@ import marshal
 import os
 import pstats
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -46,12 +51,51 @@ def load(path):
         return marshal.load(file)
 
 
+def printed(command, commands=""):
+    return subprocess.run(command, input=commands, check=True, capture_output=True, text=True).stdout
+
+
+def compare_stats(tracekiln, path):
+    for name, flags, commands in (
+            ("sort, 20 rows", ["--sort", "tottime"], "sort tottime\nstats 20\n"),
+            ("strip, sort, 20 callers", ["--strip-dirs", "--sort", "cumulative", "--callers"],
+             "strip\nsort cumulative\ncallers 20\n")):
+        ours = [tracekiln, "stats", "--quiet", *flags, "--limit", "20", path]
+        theirs = [sys.executable, "-m", "pstats", path]
+        # What `python -m pstats` prints besides are its prompts.
+        text = re.sub(r"^(Welcome.*\n|Goodbye.*\n|\S.*% )+", "", printed(theirs, commands), flags=re.MULTILINE)
+        if list(filter(None, text.split("\n"))) != list(filter(None, printed(ours).split("\n"))):
+            sys.exit(f"{name}: tracekiln stats and pstats print different texts")
+        ours_s, theirs_s = best(lambda: printed(ours)), best(lambda: printed(theirs, commands))
+        print(f"stats  ours {ours_s:.3f} s   python -m pstats {theirs_s:.3f} s ({theirs_s / ours_s:.1f} x)   {name}")
+
+
+def compare_marshal(dump, path):
+    ours = [json.loads(printed([dump, "time", path])) for _ in range(3)]
+    read = min(run["read_s"] for run in ours)
+    write = min(run["write_s"] for run in ours)
+    size = os.path.getsize(path)
+    marshal_load = best(lambda: load(path))
+    pstats_load = best(lambda: pstats.Stats(path))
+    stats = load(path)
+    marshal_dump = best(lambda: marshal.dumps(stats))
+    dumped = len(marshal.dumps(stats))
+    print(f"{ours[0]['rows']} functions, {ours[0]['callers']} callers")
+    print(f"read   ours {read:.3f} s ({size / 1e6 / read:.0f} MB/s)   marshal.load {marshal_load:.3f} s "
+          f"({marshal_load / read:.1f} x)   pstats.Stats {pstats_load:.3f} s ({pstats_load / read:.1f} x)")
+    print(f"write  ours {write:.3f} s   marshal.dumps {marshal_dump:.3f} s ({marshal_dump / write:.1f} x)")
+    print(f"size   ours {ours[0]['written_bytes']}   marshal.dumps {dumped} ({ours[0]['written_bytes'] / dumped:.3f})")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--dump", required=True, help="the binary pstats_dump, built with -c opt")
+    parser.add_argument("--dump", help="the binary pstats_dump, built with -c opt")
+    parser.add_argument("--tracekiln", help="the binary tracekiln, built with -c opt")
     parser.add_argument("--functions", type=int, default=1_000_000)
     parser.add_argument("file", nargs="?")
     options = parser.parse_args()
+    if not options.dump and not options.tracekiln:
+        parser.error("give --dump or --tracekiln")
     with tempfile.TemporaryDirectory() as folder:
         path = options.file or os.path.join(folder, "made.prof")
         if options.file is None:
@@ -62,21 +106,11 @@ def main():
                 os._exit(0)
             if os.waitpid(pid, 0)[1] != 0:
                 sys.exit("could not make the file")
-        ours = [json.loads(subprocess.run([options.dump, "time", path], check=True, capture_output=True).stdout) for _ in range(3)]
-        read = min(run["read_s"] for run in ours)
-        write = min(run["write_s"] for run in ours)
-        size = os.path.getsize(path)
-        marshal_load = best(lambda: load(path))
-        pstats_load = best(lambda: pstats.Stats(path))
-        stats = load(path)
-        marshal_dump = best(lambda: marshal.dumps(stats))
-        dumped = len(marshal.dumps(stats))
-    python = "Python %d.%d.%d" % sys.version_info[:3]
-    print(f"{ours[0]['rows']} functions, {ours[0]['callers']} callers, {size / 1e6:.1f} MB; {python}")
-    print(f"read   ours {read:.3f} s ({size / 1e6 / read:.0f} MB/s)   marshal.load {marshal_load:.3f} s ({marshal_load / read:.1f} x)   "
-          f"pstats.Stats {pstats_load:.3f} s ({pstats_load / read:.1f} x)")
-    print(f"write  ours {write:.3f} s   marshal.dumps {marshal_dump:.3f} s ({marshal_dump / write:.1f} x)")
-    print(f"size   ours {ours[0]['written_bytes']}   marshal.dumps {dumped} ({ours[0]['written_bytes'] / dumped:.3f})")
+        print(f"{os.path.getsize(path) / 1e6:.1f} MB; Python %d.%d.%d" % sys.version_info[:3])
+        if options.tracekiln:
+            compare_stats(options.tracekiln, path)
+        if options.dump:
+            compare_marshal(options.dump, path)
 
 
 if __name__ == "__main__":
