@@ -71,6 +71,7 @@ class ProgressSource final : public TraceSource {
   bool can_rewind() const override { return source_.can_rewind(); }
   const TraceInfo& info() const override { return source_.info(); }
   const Profile* profile() const override { return source_.profile(); }
+  const Graph* graph() const override { return source_.graph(); }
   Progress progress() const override { return source_.progress(); }
   // Rows given out since the start or the last Rewind.
   uint64_t event_count() const { return event_count_; }

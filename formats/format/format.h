@@ -64,6 +64,7 @@ enum Capability : uint32_t {
   kEveryEvent = 1 << 6,  // rows of any other kind as well
   kFileOrder = 1 << 7,   // rows come back in the order they were written
   kProfile = 1 << 8,     // the profile section (TraceSource::profile)
+  kGraph = 1 << 9,       // the graph section (TraceSource::graph)
 };
 
 // Where a format that makes several files of one trace puts them.

@@ -87,6 +87,7 @@ class SpooledSource final : public TraceSource {
   bool can_rewind() const override { return true; }
   const TraceInfo& info() const override { return info_; }
   const Profile* profile() const override { return reader_->profile(); }
+  const Graph* graph() const override { return reader_->graph(); }
   Progress progress() const override { return reader_->progress(); }
 
  private:

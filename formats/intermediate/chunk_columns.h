@@ -8,8 +8,8 @@
 
 namespace tracekiln::kiln {
 
-// Column.id. Of timelines, those below 64 are in the core part, those from 64 on in the args part. Profiles have one
-// part, with kStringSizes, kStringBytes and those from 128 on.
+// Column.id. Of timelines, those below 64 are in the core part, those from 64 on in the args part. Profiles and
+// graphs have one part, with kStringSizes, kStringBytes and those from 128 or 192 on.
 enum class ColumnId : uint32_t {
   kStringSizes = 1,  // int64 per string; the number of strings is in `field`
   kStringBytes = 2,  // table: the strings, back to back
@@ -47,6 +47,34 @@ enum class ColumnId : uint32_t {
   kEdgeRecursions = 140,
   kEdgeOwn = 141,
   kEdgeBelow = 142,
+  kGraphCounts = 192,      // table: nodes, control dependencies, data dependencies, attributes of the graph (varints)
+  kGraphHead = 193,        // table: codes of the version and of fields not known; per attribute of the graph its name's
+                           // code, type and value, a text's as its code (varints)
+  kAttributeExtras = 194,  // table: per attribute that has one its number in the chunk, codes of its doc string and of
+                           // fields not known (varints)
+  kNodeId = 195,           // int64, this and the next three
+  kNodeType = 196,
+  kNodeStart = 197,
+  kNodeDuration = 198,
+  kNodeName = 199,  // codes of texts, this and the next nine: 0 the next text that nothing used before, 1 none,
+                    // else its number + 2
+  kNodeInputValues = 200,
+  kNodeInputShapes = 201,
+  kNodeInputTypes = 202,
+  kNodeInputStrides = 203,
+  kNodeOutputValues = 204,
+  kNodeOutputShapes = 205,
+  kNodeOutputTypes = 206,
+  kNodeOutputStrides = 207,
+  kNodeUnknownFields = 208,
+  kControlDepCount = 209,  // int64 per node
+  kDataDepCount = 210,
+  kControlDep = 211,  // int64 per dependency: id of the node - id of what it depends on
+  kDataDep = 212,
+  kNodeShapes = 213,       // table: number of shapes; per shape fields, per field code of its name and type (varints)
+  kNodeShape = 214,        // codes: number of the shape
+  kAttributeNumber = 215,  // int64, of one field of one shape, per node that has the shape
+  kAttributeText = 216,    // codes of texts, the same
 };
 
 // Column.predictor. An int64 v with prediction p becomes ZigZag(v - p) (kNone: v - base, unsigned); a code c becomes 0

@@ -3,8 +3,8 @@
 //   bazel run -c opt //formats/intermediate:kiln_benchmark
 //   TRACEKILN_BENCHMARK_FILE=x.kiln bazel run -c opt //formats/intermediate:kiln_benchmark     (a real trace as well)
 //
-// Items are events of the foreign trace: rows, and one more for each merged flow; of profiles, functions and edges.
-// Every case checks its result.
+// Items are events of the foreign trace: rows, and one more for each merged flow; of profiles, functions and edges; of
+// graphs, nodes. Every case checks its result.
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -15,12 +15,16 @@
 #include "benchmark/benchmark.h"
 #include "formats/intermediate/chunk_codec.h"
 #include "formats/intermediate/event_batch.h"
+#include "formats/intermediate/graph.h"
+#include "formats/intermediate/graph_codec.h"
 #include "formats/intermediate/kiln_reader.h"
 #include "formats/intermediate/kiln_records.h"
 #include "formats/intermediate/profile.h"
 #include "formats/intermediate/profile_codec.h"
 #include "formats/intermediate/testing/batch_equality.h"
 #include "formats/intermediate/testing/batch_generator.h"
+#include "formats/intermediate/testing/graph_equality.h"
+#include "formats/intermediate/testing/graph_generator.h"
 #include "formats/intermediate/testing/profile_equality.h"
 #include "formats/intermediate/testing/profile_generator.h"
 #include "formats/io/executor.h"
@@ -221,6 +225,73 @@ void BM_DecodeProfile(benchmark::State& state) {
   SetCounters(state, made);
 }
 BENCHMARK(BM_DecodeProfile)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+
+struct EncodedGraph {
+  Graph graph;
+  std::vector<std::pair<ChunkHeader, std::string>> chunks;
+  int64_t bytes = 0;
+};
+
+// The argument: nodes.
+EncodedGraph MakeGraph(const benchmark::State& state) {
+  EncodedGraph made;
+  made.graph = GenerateOperatorGraph(1, static_cast<size_t>(state.range(0)));
+  const absl::Status status = EncodeGraph(made.graph, {}, [&](const ChunkHeader& header, absl::string_view parts) {
+    made.chunks.emplace_back(header, std::string(parts));
+    made.bytes += static_cast<int64_t>(parts.size());
+  });
+  if (!status.ok()) std::abort();
+  return made;
+}
+
+void SetCounters(benchmark::State& state, const EncodedGraph& made) {
+  const int64_t nodes = static_cast<int64_t>(made.graph.nodes().size());
+  state.SetItemsProcessed(state.iterations() * nodes);
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(made.graph.AllocatedBytes()));
+  state.counters["B/row"] = static_cast<double>(made.bytes) / static_cast<double>(nodes);
+}
+
+// Floor: the graph copied.
+void BM_CopyGraph(benchmark::State& state) {
+  const EncodedGraph made = MakeGraph(state);
+  for (auto _ : state) {
+    Graph copy = made.graph;
+    benchmark::DoNotOptimize(copy);
+  }
+  SetCounters(state, made);
+}
+BENCHMARK(BM_CopyGraph)->Arg(200'000)->Unit(benchmark::kMillisecond);
+
+void BM_EncodeGraph(benchmark::State& state) {
+  const EncodedGraph made = MakeGraph(state);
+  for (auto _ : state) {
+    size_t next = 0;
+    bool is_same = true;
+    const absl::Status status = EncodeGraph(made.graph, {}, [&](const ChunkHeader&, absl::string_view parts) {
+      is_same = is_same && next < made.chunks.size() && parts == made.chunks[next++].second;
+    });
+    if (!status.ok() || !is_same) return state.SkipWithError("encoding is not what it was");
+  }
+  SetCounters(state, made);
+}
+BENCHMARK(BM_EncodeGraph)->Arg(200'000)->Unit(benchmark::kMillisecond);
+
+void BM_DecodeGraph(benchmark::State& state) {
+  const EncodedGraph made = MakeGraph(state);
+  Graph last;
+  for (auto _ : state) {
+    GraphDecoder decoder;
+    for (const auto& [header, parts] : made.chunks) {
+      if (!decoder.Add(header, parts, "benchmark", 0).ok()) return state.SkipWithError("cannot decode");
+    }
+    absl::StatusOr<Graph> graph = std::move(decoder).Finish("benchmark");
+    if (!graph.ok()) return state.SkipWithError("cannot decode");
+    last = *std::move(graph);
+  }
+  if (!FirstDifference(last, made.graph).empty()) return state.SkipWithError("the graph differs");
+  SetCounters(state, made);
+}
+BENCHMARK(BM_DecodeGraph)->Arg(200'000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace tracekiln::kiln

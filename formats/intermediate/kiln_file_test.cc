@@ -459,12 +459,12 @@ TEST(KilnFileTest, OtherFilesAreRefusedByName) {
 TEST(KilnFileTest, ChunksOfOtherSectionsAreSkipped) {
   const std::vector<EventBatch> batches = SmallTrace();
   const std::string whole = Write(batches);
-  ChunkHeader graph;
-  graph.section = kGraphSection;
-  graph.rows = 5;
-  graph.foreign_events = 5;
+  ChunkHeader other;
+  other.section = 9;
+  other.rows = 5;
+  other.foreign_events = 5;
   std::string record;
-  AppendRecord(RecordKind::kChunk, EncodeChunkHeader(graph), &record);
+  AppendRecord(RecordKind::kChunk, EncodeChunkHeader(other), &record);
   io::InlineExecutor executor;
   auto reader = KilnReader::Open(io::MakeMemoryFile(whole, "t"), {}, executor);
   ASSERT_TRUE(reader.ok());

@@ -9,11 +9,14 @@
 
 #include "formats/intermediate/chunk_codec.h"
 #include "formats/intermediate/event_batch.h"
+#include "formats/intermediate/graph.h"
+#include "formats/intermediate/graph_codec.h"
 #include "formats/intermediate/kiln_reader.h"
 #include "formats/intermediate/kiln_records.h"
 #include "formats/intermediate/profile.h"
 #include "formats/intermediate/profile_codec.h"
 #include "formats/intermediate/testing/batch_equality.h"
+#include "formats/intermediate/testing/graph_equality.h"
 #include "formats/intermediate/testing/profile_equality.h"
 #include "formats/io/crc32c.h"
 #include "formats/io/executor.h"
@@ -72,6 +75,15 @@ void ReadInAllWays(const std::string& bytes) {
       if (!EncodeProfile(*profile, {}, add).ok()) std::abort();
       const absl::StatusOr<Profile> again = std::move(decoder).Finish("");
       if (!again.ok() || !FirstDifference(*again, *profile).empty()) std::abort();
+    }
+    if (const Graph* graph = (*reader)->graph(); graph != nullptr) {
+      GraphDecoder decoder;
+      const auto add = [&](const ChunkHeader& header, absl::string_view parts) {
+        if (!decoder.Add(header, parts, "", 0).ok()) std::abort();
+      };
+      if (!EncodeGraph(*graph, {}, add).ok()) std::abort();
+      const absl::StatusOr<Graph> again = std::move(decoder).Finish("");
+      if (!again.ok() || !FirstDifference(*again, *graph).empty()) std::abort();
     }
     EventBatch batch;
     for (;;) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/intermediate/graph_codec.h"
 #include "formats/intermediate/ordered_tasks.h"
 #include "formats/intermediate/profile_codec.h"
 #include "formats/io/crc32c.h"
@@ -54,6 +55,7 @@ class KilnReader::Impl {
 
   const TraceInfo& info() const { return info_; }
   const Profile* profile() const { return profile_ ? &*profile_ : nullptr; }
+  const Graph* graph() const { return graph_ ? &*graph_ : nullptr; }
   const std::vector<IndexEntry>& chunks() const { return chunks_; }
   const std::vector<size_t>& selected() const { return selected_; }
   uint64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
@@ -71,7 +73,9 @@ class KilnReader::Impl {
   absl::Status ReadRecord(uint64_t offset, uint64_t limit, std::string* bytes, Record* record) const;
   absl::Status OpenByIndex(uint64_t header_end);
   absl::Status OpenByScan(uint64_t header_end);
-  absl::Status ReadProfile();
+  // A section that is read as a whole; *out stays empty if there is none. `what` it is, for messages.
+  template <typename Decoder, typename T>
+  absl::Status ReadSection(uint32_t section, absl::string_view what, std::optional<T>* out);
   absl::Status Repaired(absl::string_view reason, uint64_t offset, const std::string& detail);
   bool MayMatch(const ChunkHeader& header) const;
   void Decode(Slot* slot);
@@ -83,6 +87,7 @@ class KilnReader::Impl {
   const size_t max_ahead_;
 
   TraceInfo info_;
+  std::optional<Graph> graph_;
   std::optional<Profile> profile_;
   ImportReport opened_report_;  // info_.report as it was after Open
   bool has_info_ = false;
@@ -143,7 +148,8 @@ absl::Status KilnReader::Impl::Open() {
       return status;
     }
   }
-  if (absl::Status status = ReadProfile(); !status.ok()) return status;
+  if (absl::Status s = ReadSection<GraphDecoder>(kGraphSection, "graph", &graph_); !s.ok()) return s;
+  if (absl::Status s = ReadSection<ProfileDecoder>(kProfileSection, "profile", &profile_); !s.ok()) return s;
   if (info_.source_name.empty()) info_.source_name = file_->name();
   for (size_t c = 0; c < chunks_.size(); ++c) {
     if (MayMatch(chunks_[c].header)) selected_.push_back(c);
@@ -292,15 +298,16 @@ absl::Status KilnReader::Impl::OpenByScan(uint64_t header_end) {
   return absl::OkStatus();
 }
 
-absl::Status KilnReader::Impl::ReadProfile() {
-  const auto is_of_profile = [](const IndexEntry& entry) { return entry.header.section == kProfileSection; };
-  const auto first = std::find_if(chunks_.begin(), chunks_.end(), is_of_profile);
+template <typename Decoder, typename T>
+absl::Status KilnReader::Impl::ReadSection(uint32_t section, absl::string_view what, std::optional<T>* out) {
+  const auto is_of_it = [section](const IndexEntry& entry) { return entry.header.section == section; };
+  const auto first = std::find_if(chunks_.begin(), chunks_.end(), is_of_it);
   if (first == chunks_.end()) return absl::OkStatus();
-  ProfileDecoder decoder;
+  Decoder decoder;
   std::string bytes;
   absl::Status status;
   for (auto entry = first; entry != chunks_.end() && status.ok(); ++entry) {
-    if (!is_of_profile(*entry)) continue;
+    if (!is_of_it(*entry)) continue;
     bytes.resize(entry->header.parts_bytes());
     status = file_->ReadAt(entry->parts_offset, bytes.size(), bytes.data());
     if (!status.ok()) return status;
@@ -309,16 +316,17 @@ absl::Status KilnReader::Impl::ReadProfile() {
   }
   // The writer died in the middle of it.
   if (status.ok() && !has_info_ && !decoder.is_complete()) {
-    return Repaired("torn_profile", first->offset, "the profile was not written to its end");
+    return Repaired(absl::StrCat("torn_", what), first->offset,
+                    absl::StrCat("the ", what, " was not written to its end"));
   }
   if (status.ok()) {
-    absl::StatusOr<Profile> profile = std::move(decoder).Finish(file_->name());
-    status = profile.status();
-    if (status.ok()) profile_ = *std::move(profile);
+    absl::StatusOr<T> decoded = std::move(decoder).Finish(file_->name());
+    status = decoded.status();
+    if (status.ok()) *out = *std::move(decoded);
   }
   if (status.ok() || !options_.salvage || absl::IsUnimplemented(status)) return status;
   info_.report.salvaged = true;
-  info_.report.Repair("damaged_profile", first->offset, status.message());
+  info_.report.Repair(absl::StrCat("damaged_", what), first->offset, status.message());
   return absl::OkStatus();
 }
 
@@ -494,6 +502,7 @@ absl::Status KilnReader::Rewind() {
 }
 const TraceInfo& KilnReader::info() const { return impl_->info(); }
 const Profile* KilnReader::profile() const { return impl_->profile(); }
+const Graph* KilnReader::graph() const { return impl_->graph(); }
 TraceSource::Progress KilnReader::progress() const { return impl_->progress(); }
 const std::vector<IndexEntry>& KilnReader::chunks() const { return impl_->chunks(); }
 const std::vector<size_t>& KilnReader::selected() const { return impl_->selected(); }

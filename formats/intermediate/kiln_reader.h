@@ -9,11 +9,12 @@
 // are decoded ahead on the executor, at most executor.concurrency() + 1 of them, and come in file order. Rewindable;
 // the info is known from the start.
 //
-// The profile section, if there is one, is read when the file is opened, whatever is selected of the rows. A profile
-// that is not whole is none: half of one would be wrong in every sum.
+// The graph and profile sections, where there are some, are read when the file is opened, whatever is selected of the
+// rows. One that is not whole is none: half a profile would be wrong in every sum, half a graph in every path.
 //
 // Without an index (the writer died, or the end of the file is damaged) the chunks are found by their headers. A torn
-// last chunk is dropped, and so is a profile that was not written to its end. All this is noted in info().report.
+// last chunk is dropped, and so is a graph or profile that was not written to its end. All this is noted in
+// info().report.
 #ifndef TRACEKILN_FORMATS_INTERMEDIATE_KILN_READER_H_
 #define TRACEKILN_FORMATS_INTERMEDIATE_KILN_READER_H_
 
@@ -27,6 +28,7 @@
 #include "absl/status/statusor.h"
 #include "formats/intermediate/chunk_codec.h"
 #include "formats/intermediate/event_batch.h"
+#include "formats/intermediate/graph.h"
 #include "formats/intermediate/kiln_records.h"
 #include "formats/intermediate/trace_source.h"
 #include "formats/io/executor.h"
@@ -56,10 +58,10 @@ struct ReadOptions {
   // False: whole chunks that may hold wanted rows, which costs nothing per row.
   bool filter_rows = true;
 
-  // What the report would only note (no index, a torn last chunk or profile) is an error.
+  // What the report would only note (no index, a torn last chunk, graph or profile) is an error.
   bool strict = false;
-  // Chunks that are damaged are left out and counted in the report instead of being an error; so is a damaged profile,
-  // as a whole.
+  // Chunks that are damaged are left out and counted in the report instead of being an error; so is a damaged graph
+  // or profile, as a whole.
   bool salvage = false;
 };
 
@@ -76,6 +78,7 @@ class KilnReader final : public TraceSource {
   bool can_rewind() const override { return true; }
   const TraceInfo& info() const override;
   const Profile* profile() const override;
+  const Graph* graph() const override;
   Progress progress() const override;
 
   // All chunks of the file, in file order, and which of them are read (positions in chunks(), ascending).

@@ -54,7 +54,7 @@ absl::Status ParseRecordPrefix(absl::string_view prefix, absl::string_view name,
 absl::Status ParseRecord(absl::string_view bytes, absl::string_view name, uint64_t offset, Record* record);
 
 // Parts of a chunk. Numbers above are reserved; readers skip parts they don't know.
-enum class PartId : uint32_t { kCore = 1, kArgs = 2, kProfile = 3 };
+enum class PartId : uint32_t { kCore = 1, kArgs = 2, kProfile = 3, kGraph = 4 };
 inline constexpr uint32_t kMaxPartRawBytes = uint32_t{1} << 30;
 inline constexpr uint32_t kMaxParts = 64;
 
@@ -82,7 +82,7 @@ struct TrackKey {
 TrackKey KeyOf(const EventBatch& batch, const Track& track);
 
 inline constexpr uint32_t kTimelineSection = 1;
-inline constexpr uint32_t kGraphSection = 2;  // reserved
+inline constexpr uint32_t kGraphSection = 2;
 inline constexpr uint32_t kProfileSection = 3;
 
 // What is known of a chunk without reading it.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "formats/intermediate/graph_codec.h"
 #include "formats/intermediate/kiln_records.h"
 #include "formats/intermediate/ordered_tasks.h"
 #include "formats/intermediate/profile_codec.h"
@@ -44,18 +45,13 @@ class KilnWriter::Impl {
   }
 
   absl::Status WriteProfile(const Profile& profile) {
-    if (!status_.ok()) return status_;
-    if (has_profile_) return absl::FailedPreconditionError(absl::StrCat(sink_.name(), ": has a profile already"));
-    has_profile_ = true;
-    if (absl::Status status = WritePending(); !status.ok()) return status;
-    const absl::Status status =
-        EncodeProfile(profile, options_.encode, [this](const ChunkHeader& header, absl::string_view parts) {
-          if (sink_.status().ok()) WriteChunk(header, parts);
-        });
-    if (!status.ok()) {
-      return status_ = absl::Status(status.code(), absl::StrCat(sink_.name(), ": profile: ", status.message()));
-    }
-    return status_ = sink_.status();
+    return WriteSection("profile", &has_profile_,
+                        [&](const auto& emit) { return EncodeProfile(profile, options_.encode, emit); });
+  }
+
+  absl::Status WriteGraph(const Graph& graph) {
+    return WriteSection("graph", &has_graph_,
+                        [&](const auto& emit) { return EncodeGraph(graph, options_.encode, emit); });
   }
 
   absl::Status Finish(const TraceInfo& info) {
@@ -125,6 +121,22 @@ class KilnWriter::Impl {
     tasks_.Push([p] { p->Encode(); });
   }
 
+  // A section that is written as a whole. `encode` takes what is to be called for each chunk.
+  template <typename Encode>
+  absl::Status WriteSection(absl::string_view name, bool* has_it, Encode encode) {
+    if (!status_.ok()) return status_;
+    if (*has_it) return absl::FailedPreconditionError(absl::StrCat(sink_.name(), ": has a ", name, " already"));
+    *has_it = true;
+    if (absl::Status status = WritePending(); !status.ok()) return status;
+    const absl::Status status = encode([this](const ChunkHeader& header, absl::string_view parts) {
+      if (sink_.status().ok()) WriteChunk(header, parts);
+    });
+    if (!status.ok()) {
+      return status_ = absl::Status(status.code(), absl::StrCat(sink_.name(), ": ", name, ": ", status.message()));
+    }
+    return status_ = sink_.status();
+  }
+
   absl::Status WritePending() {
     if (status_.ok()) EncodeGroup();
     while (status_.ok() && tasks_.size() > 0) WriteOldest();
@@ -181,6 +193,7 @@ class KilnWriter::Impl {
   uint64_t offset_ = 0;  // bytes written to the file
   uint64_t rows_ = 0;    // of the timeline
   bool has_profile_ = false;
+  bool has_graph_ = false;
   Footer footer_;
   std::vector<EventBatch> group_;  // not yet enough for a chunk
   size_t group_rows_ = 0;
@@ -197,6 +210,7 @@ KilnWriter::KilnWriter(io::ByteSink& sink, const WriterOptions& options, io::Exe
 KilnWriter::~KilnWriter() = default;
 
 absl::Status KilnWriter::Write(EventBatch* batch) { return impl_->Write(batch); }
+absl::Status KilnWriter::WriteGraph(const Graph& graph) { return impl_->WriteGraph(graph); }
 absl::Status KilnWriter::WriteProfile(const Profile& profile) { return impl_->WriteProfile(profile); }
 absl::Status KilnWriter::Finish(const TraceInfo& info) { return impl_->Finish(info); }
 
@@ -211,6 +225,9 @@ absl::Status WriteKiln(TraceSource& source, const EncodeOptions& options, io::By
     if (!more.ok()) return more.status();
     if (!*more) break;
     if (absl::Status status = writer.Write(&batch); !status.ok()) return status;
+  }
+  if (const Graph* graph = source.graph(); graph != nullptr) {
+    if (absl::Status status = writer.WriteGraph(*graph); !status.ok()) return status;
   }
   if (const Profile* profile = source.profile(); profile != nullptr) {
     if (absl::Status status = writer.WriteProfile(*profile); !status.ok()) return status;

@@ -21,6 +21,7 @@
 #include "absl/status/status.h"
 #include "formats/intermediate/chunk_codec.h"
 #include "formats/intermediate/event_batch.h"
+#include "formats/intermediate/graph.h"
 #include "formats/intermediate/profile.h"
 #include "formats/intermediate/trace_source.h"
 #include "formats/io/byte_sink.h"
@@ -54,6 +55,9 @@ class KilnWriter {
   // are those of EncodeProfile and of the sink.
   absl::Status WriteProfile(const Profile& profile);
 
+  // The same of the graph section. Errors are those of EncodeGraph and of the sink.
+  absl::Status WriteGraph(const Graph& graph);
+
   // Writes what is pending, the info and the index. Does not close the sink. Call it once.
   absl::Status Finish(const TraceInfo& info);
 
@@ -62,8 +66,8 @@ class KilnWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-// Writes all of `source`, its profile included, and finishes. The source need not be rewound: it is read from where it
-// is.
+// Writes all of `source`, its graph and profile included, and finishes. The source need not be rewound: it is read from
+// where it is.
 absl::Status WriteKiln(TraceSource& source, const EncodeOptions& options, io::ByteSink& sink, io::Executor& executor);
 
 }  // namespace tracekiln::kiln

@@ -86,6 +86,12 @@ class PartDecoder {
   void Clear() { columns_.clear(); }
   // Replaces the columns by those of a part. REQUIRES: the checksum was verified.
   const char* Load(const PartInfo& part, absl::string_view bytes);
+  // The same for the one part of a chunk that this section reads, with all checks of chunk and part. `bytes` are those
+  // behind the chunk's record; `name` and `offset` (of these bytes) are for messages. DataLoss: cut off, or the
+  // checksum fails. InvalidArgument: no such part, or no valid one. Unimplemented: another section, or features that
+  // this code does not know.
+  absl::Status LoadOf(const ChunkHeader& header, uint32_t section, PartId id, absl::string_view bytes,
+                      absl::string_view name, uint64_t offset);
 
   const std::vector<Column>& columns() const { return columns_; }
   // The first column of this id, or null.

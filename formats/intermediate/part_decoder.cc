@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "formats/intermediate/part_codec.h"
 #include "formats/intermediate/wire.h"
+#include "formats/io/crc32c.h"
 
 namespace tracekiln::kiln {
 namespace {
@@ -100,6 +102,39 @@ const char* PartDecoder::Load(const PartInfo& part, absl::string_view bytes) {
     if (!ParseColumn(r.Bytes(), &columns_.emplace_back())) return "malformed column";
   }
   return r.ok() ? nullptr : "malformed columns";
+}
+
+absl::Status PartDecoder::LoadOf(const ChunkHeader& header, uint32_t section, PartId id, absl::string_view bytes,
+                                 absl::string_view name, uint64_t offset) {
+  const auto where = [&](uint64_t at) { return absl::StrCat(name, ":", offset + at, ": "); };
+  if (header.section != section) {
+    return absl::UnimplementedError(
+        absl::StrCat(where(0), "expected a chunk of section ", section, ", got one of section ", header.section));
+  }
+  if ((header.required_features & ~kKnownFeatures) != 0) {
+    return absl::UnimplementedError(absl::StrCat(where(0), "the chunk needs features that this version does not know (",
+                                                 "bits ", header.required_features, ")"));
+  }
+  Clear();
+  uint64_t at = 0;
+  bool is_there = false;
+  for (const PartInfo& part : header.parts) {
+    if (part.id == static_cast<uint32_t>(id)) {
+      if (at + part.encoded_bytes > bytes.size()) {
+        return absl::DataLossError(
+            absl::StrCat(where(at), "expected a part of ", part.encoded_bytes, " bytes, got the end of the file"));
+      }
+      const absl::string_view encoded = bytes.substr(at, part.encoded_bytes);
+      if (io::Crc32c(encoded) != part.crc32c) {
+        return absl::DataLossError(absl::StrCat(where(at), "the part's checksum does not match its bytes"));
+      }
+      if (const char* error = Load(part, encoded)) return absl::InvalidArgumentError(absl::StrCat(where(at), error));
+      is_there = true;
+    }
+    at += part.encoded_bytes;
+  }
+  if (!is_there) return absl::InvalidArgumentError(absl::StrCat(where(0), "the chunk lacks a part"));
+  return absl::OkStatus();
 }
 
 const char* PartDecoder::DecodeCodes(const Column* column, const ColumnContext& context, uint64_t limit,

@@ -21,7 +21,6 @@
 #include "absl/strings/str_cat.h"
 #include "formats/intermediate/part_codec.h"
 #include "formats/intermediate/wire.h"
-#include "formats/io/crc32c.h"
 
 namespace tracekiln::kiln {
 namespace {
@@ -189,37 +188,10 @@ class ProfileDecoder::Impl {
 
 absl::Status ProfileDecoder::Impl::Add(const ChunkHeader& header, absl::string_view bytes, absl::string_view name,
                                        uint64_t offset) {
-  const auto where = [&](uint64_t at) { return absl::StrCat(name, ":", offset + at, ": "); };
-  if (header.section != kProfileSection) {
-    return absl::UnimplementedError(
-        absl::StrCat(where(0), "expected a chunk of a profile, got section ", header.section));
-  }
-  if ((header.required_features & ~kKnownFeatures) != 0) {
-    return absl::UnimplementedError(absl::StrCat(where(0), "the chunk needs features that this version does not know (",
-                                                 "bits ", header.required_features, ")"));
-  }
-  part_.Clear();
-  uint64_t at = 0;
-  bool is_there = false;
-  for (const PartInfo& part : header.parts) {
-    if (part.id == static_cast<uint32_t>(PartId::kProfile)) {
-      if (at + part.encoded_bytes > bytes.size()) {
-        return absl::DataLossError(
-            absl::StrCat(where(at), "expected a part of ", part.encoded_bytes, " bytes, got the end of the file"));
-      }
-      const absl::string_view encoded = bytes.substr(at, part.encoded_bytes);
-      if (io::Crc32c(encoded) != part.crc32c) {
-        return absl::DataLossError(absl::StrCat(where(at), "the part's checksum does not match its bytes"));
-      }
-      if (const char* error = part_.Load(part, encoded)) {
-        return absl::InvalidArgumentError(absl::StrCat(where(at), error));
-      }
-      is_there = true;
-    }
-    at += part.encoded_bytes;
-  }
-  const char* const error = is_there ? Decode(header) : "the chunk lacks a part";
-  return error == nullptr ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrCat(where(0), error));
+  if (absl::Status s = part_.LoadOf(header, kProfileSection, PartId::kProfile, bytes, name, offset); !s.ok()) return s;
+  const char* const error = Decode(header);
+  return error == nullptr ? absl::OkStatus()
+                          : absl::InvalidArgumentError(absl::StrCat(name, ":", offset, ": ", error));
 }
 
 const char* ProfileDecoder::Impl::Decode(const ChunkHeader& header) {

@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "formats/intermediate/event_batch.h"
+#include "formats/intermediate/graph.h"
 #include "formats/intermediate/import_report.h"
 #include "formats/intermediate/profile.h"
 
@@ -70,9 +71,12 @@ class TraceSource {
   // always.
   virtual const TraceInfo& info() const = 0;
 
-  // The profile section, or null if the trace has none. A trace may have rows, a profile, or both. Known when info()
-  // is. Owned by the source; valid as long as it lives.
+  // The profile section, or null if the trace has none. A trace may have rows, a profile, a graph, or several of them.
+  // Known when info() is. Owned by the source; valid as long as it lives.
   virtual const Profile* profile() const { return nullptr; }
+
+  // The graph section, or null. The same holds.
+  virtual const Graph* graph() const { return nullptr; }
 
   // For progress: bytes of input read so far and in all (compressed, as they lie on disk); total is 0 if unknown.
   // May be called from another thread.

@@ -64,7 +64,7 @@ Format MakeKilnFormat() {
   format.description = "tracekiln's own trace file: columns, compressed, indexed";
   format.extension = ".kiln";
   format.capabilities =
-      kSlices | kInstants | kCounters | kFlows | kArgs | kMetadata | kEveryEvent | kFileOrder | kProfile;
+      kSlices | kInstants | kCounters | kFlows | kArgs | kMetadata | kEveryEvent | kFileOrder | kProfile | kGraph;
   format.export_options = {{kLevel, "1..19", "1", "Level of the zstd compression."}};
   format.sniff = &kiln::SniffKiln;
   format.peek = &kiln::PeekKiln;

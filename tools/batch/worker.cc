@@ -54,6 +54,7 @@ class WatchedSource final : public TraceSource {
   bool can_rewind() const override { return source_->can_rewind(); }
   const TraceInfo& info() const override { return source_->info(); }
   const Profile* profile() const override { return source_->profile(); }
+  const Graph* graph() const override { return source_->graph(); }
   Progress progress() const override { return source_->progress(); }
 
   const absl::Status& failure() const { return failure_; }
