@@ -190,8 +190,7 @@ absl::Status ProfileDecoder::Impl::Add(const ChunkHeader& header, absl::string_v
                                        uint64_t offset) {
   if (absl::Status s = part_.LoadOf(header, kProfileSection, PartId::kProfile, bytes, name, offset); !s.ok()) return s;
   const char* const error = Decode(header);
-  return error == nullptr ? absl::OkStatus()
-                          : absl::InvalidArgumentError(absl::StrCat(name, ":", offset, ": ", error));
+  return error == nullptr ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrCat(name, ":", offset, ": ", error));
 }
 
 const char* ProfileDecoder::Impl::Decode(const ChunkHeader& header) {
