@@ -73,6 +73,9 @@ absl::StatusOr<bool> ReadTimeline(TraceSource& source, const ExportOptions& opti
   if (absl::Status status = profiler->Read(source); !status.ok()) return status;
   if (!profiler->empty()) {
     for (const std::string& note : profiler->Notes()) Say(options, note);
+    if (source.profile() != nullptr) {
+      Say(options, "its profile section is not in the output, which is made of its slices");
+    }
     return true;
   }
   if (source.profile() != nullptr) return false;
