@@ -91,6 +91,16 @@ int64_t Graph::IntAttribute(size_t node, absl::string_view name, int64_t otherwi
   return static_cast<int64_t>(attribute->value);
 }
 
+void Graph::Truncate(size_t node_count) {
+  if (node_count >= nodes_.size()) return;
+  const Node& first = nodes_[node_count];
+  control_deps_.resize(first.control_begin);
+  data_deps_.resize(first.data_begin);
+  attributes_.resize(first.attribute_begin);
+  while (!extras_.empty() && extras_.back().attribute >= attributes_.size()) extras_.pop_back();
+  nodes_.resize(node_count);
+}
+
 size_t Graph::AllocatedBytes() const {
   return strings.AllocatedBytes() + nodes_.capacity() * sizeof(Node) +
          (control_deps_.capacity() + data_deps_.capacity()) * sizeof(uint64_t) +

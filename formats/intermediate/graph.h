@@ -197,6 +197,9 @@ class Graph {
   size_t control_dep_count() const { return control_deps_.size(); }
   size_t data_dep_count() const { return data_deps_.size(); }
 
+  // Takes off all nodes but the first `node_count`, with what belongs to them. Texts stay.
+  void Truncate(size_t node_count);
+
   size_t AllocatedBytes() const;
 
  private:

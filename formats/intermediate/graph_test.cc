@@ -40,6 +40,28 @@ TEST(GraphTest, WhatIsAddedBelongsToTheNodeAddedLast) {
   EXPECT_EQ(graph.Text(kNoString), "");
 }
 
+TEST(GraphTest, NodesCanBeTakenOffAtTheEnd) {
+  Graph graph;
+  for (uint64_t id = 0; id < 3; ++id) {
+    graph.AddNode(id, "n");
+    graph.AddControlDep(id);
+    graph.AddDataDep(id);
+    graph.AddAttribute("a", AttributeType::kInt64, id);
+    graph.AddExtra({static_cast<uint32_t>(id), graph.strings.Intern("doc"), kNoString});
+  }
+  graph.Truncate(5);
+  EXPECT_EQ(graph.nodes().size(), 3u);
+  graph.Truncate(1);
+  EXPECT_EQ(graph.nodes().size(), 1u);
+  EXPECT_EQ(graph.control_deps(0).size(), 1u);
+  EXPECT_EQ(graph.data_deps(0).size(), 1u);
+  EXPECT_EQ(graph.attributes(0).size(), 1u);
+  EXPECT_EQ(graph.extras().size(), 1u);
+  graph.Truncate(0);
+  EXPECT_TRUE(graph.empty());
+  EXPECT_TRUE(graph.attributes().empty());
+}
+
 TEST(GraphTest, NodesAreFoundByIdWhateverTheirOrder) {
   for (const std::vector<uint64_t>& ids :
        {std::vector<uint64_t>{0, 1, 2, 3}, {5, 3, 900, 1}, {4, 4, 5, 6, 7}, {2, 2, 2}, {~uint64_t{0}, 0}, {}}) {

@@ -90,6 +90,7 @@ class WireReader {
   // matches its type, or skipped.
   bool NextField() {
     if (p_ == end_ || !ok_) return false;
+    field_begin_ = p_;
     const uint64_t tag = RawVarint();
     field_ = static_cast<uint32_t>(tag >> 3);
     type_ = static_cast<WireType>(tag & 7);
@@ -97,6 +98,7 @@ class WireReader {
     return ok_;
   }
   uint32_t field() const { return field_; }
+  WireType type() const { return type_; }  // may be a number without a name
 
   uint64_t Varint() { return Expect(WireType::kVarint) ? RawVarint() : 0; }
   int64_t Signed() { return UnZigZag(Varint()); }
@@ -153,6 +155,12 @@ class WireReader {
     return 0;
   }
   bool at_end() const { return p_ == end_; }
+  // Where the next byte is read; the end after an error.
+  const char* position() const { return p_; }
+  // Where the last field began: after an error, the malformed one.
+  const char* field_begin() const { return field_begin_; }
+  // For callers that find what was read malformed.
+  void Fail() { ok_ = false; }
 
   // False after malformed input, for good.
   bool ok() const { return ok_; }
@@ -171,6 +179,7 @@ class WireReader {
 
   const char* p_;
   const char* end_;
+  const char* field_begin_ = p_;
   uint32_t field_ = 0;
   WireType type_ = WireType::kVarint;
   bool ok_ = true;

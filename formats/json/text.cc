@@ -111,6 +111,30 @@ bool IsCleanUtf8(absl::string_view text) {
   return true;
 }
 
+bool AppendAsUtf8(absl::string_view bytes, std::string* out) {
+  const unsigned char* p = reinterpret_cast<const unsigned char*>(bytes.data());
+  const unsigned char* const end = p + bytes.size();
+  const unsigned char* kept = p;  // what was not yet appended
+  bool is_clean = true;
+  while (p < end) {
+    uint64_t word;
+    while (end - p >= 8 && (std::memcpy(&word, p, 8), (word & 0x8080808080808080u) == 0)) p += 8;
+    if (p == end) break;
+    const int length = SequenceLength(p, end);
+    if (length > 0) {
+      p += length;
+      continue;
+    }
+    out->append(reinterpret_cast<const char*>(kept), static_cast<size_t>(p - kept));
+    out->append(kReplacement);
+    p -= length;
+    kept = p;
+    is_clean = false;
+  }
+  out->append(reinterpret_cast<const char*>(kept), static_cast<size_t>(p - kept));
+  return is_clean;
+}
+
 bool DecodeString(absl::string_view raw, std::string* out, DamageSink* sink, Error* error) {
   const char* p = raw.data();
   const char* const end = p + raw.size();

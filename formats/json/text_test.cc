@@ -172,5 +172,22 @@ TEST(IsCleanUtf8, EqualsThePlainRule) {
   EXPECT_GT(clean, 10000);
 }
 
+TEST(AppendAsUtf8Test, ReplacesWhatIsIllFormed) {
+  const auto repaired = [](absl::string_view bytes) {
+    std::string out = ">";
+    const bool is_clean = AppendAsUtf8(bytes, &out);
+    EXPECT_EQ(is_clean, out.substr(1) == bytes);
+    return out;
+  };
+  EXPECT_EQ(repaired(""), ">");
+  EXPECT_EQ(repaired("plain text of some length\n\x01"), ">plain text of some length\n\x01");
+  EXPECT_EQ(repaired("\xe6\xbc\xa2 \xf0\x9f\x98\x80"), ">\xe6\xbc\xa2 \xf0\x9f\x98\x80");
+  EXPECT_EQ(repaired("12345678\xff"
+                     "abc\xe6\xbc"),
+            ">12345678\xef\xbf\xbd"
+            "abc\xef\xbf\xbd");
+  EXPECT_EQ(repaired("\xed\xa0\x80"), ">\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");  // a surrogate
+}
+
 }  // namespace
 }  // namespace tracekiln::json

@@ -1,0 +1,83 @@
+#include "formats/chakra/chakra_format.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "formats/chakra/chakra_reader.h"
+#include "formats/chakra/chakra_writer.h"
+#include "formats/format/graph_source.h"
+#include "formats/intermediate/graph.h"
+#include "formats/intermediate/ids.h"
+#include "formats/intermediate/trace_source.h"
+#include "formats/io/byte_sink.h"
+#include "formats/io/byte_source.h"
+#include "formats/io/executor.h"
+#include "formats/io/input.h"
+
+namespace tracekiln {
+namespace {
+
+absl::StatusOr<std::unique_ptr<TraceSource>> Open(std::unique_ptr<io::Input> input, const ImportOptions& options,
+                                                  io::Executor&) {
+  if (!options.format.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("format chakra: unknown import option \"", options.format[0].first, "\""));
+  }
+  const std::unique_ptr<io::ByteSource> stream = input->Stream();
+  if (stream == nullptr) return absl::FailedPreconditionError(absl::StrCat(input->name(), ": was read already"));
+  TraceInfo info;
+  info.source_format = "chakra";
+  info.source_name = input->name();
+  absl::StatusOr<Graph> graph = chakra::ReadChakra(*stream, {options.strict, options.salvage}, &info.report);
+  if (!graph.ok()) return graph.status();
+  return MakeGraphSource(*std::move(graph), std::move(info));
+}
+
+absl::Status CheckOptions(const ExportOptions& options) {
+  if (options.format.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("format chakra: unknown export option \"", options.format[0].first, "\""));
+}
+
+absl::Status Write(TraceSource& source, const ExportOptions& options, io::ByteSink& sink, io::Executor&) {
+  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  const Graph* const graph = source.graph();
+  if (graph == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(source.info().source_name, ": has no graph of operators and their dependencies"));
+  }
+  size_t with_strides = 0;
+  for (const Graph::Node& node : graph->nodes()) {
+    with_strides += node.inputs.strides != kNoString || node.outputs.strides != kNoString ? 1 : 0;
+  }
+  if (with_strides > 0 && options.note != nullptr) {
+    options.note(absl::StrCat("strides of the inputs and outputs of ", with_strides,
+                              " nodes are not in the output: Chakra has no place for them"));
+  }
+  return chakra::WriteChakra(*graph, sink);
+}
+
+Format MakeChakraFormat() {
+  Format format;
+  format.name = "chakra";
+  format.description = "Chakra execution traces (.et): graphs of operators for simulators and replay";
+  format.extension = ".et";
+  format.capabilities = kGraph;
+  format.sniff = &chakra::SniffChakra;
+  format.open = &Open;
+  format.check_export_options = &CheckOptions;
+  format.write = &Write;
+  return format;
+}
+
+}  // namespace
+
+const Format& ChakraFormat() {
+  static const Format* const format = new Format(MakeChakraFormat());
+  return *format;
+}
+
+}  // namespace tracekiln
