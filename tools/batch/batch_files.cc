@@ -21,6 +21,7 @@
 #include "formats/json/canonical.h"
 #include "formats/json/writer.h"
 #include "tools/batch/json_fields.h"
+#include "tools/output_path.h"
 
 namespace tracekiln::batch {
 namespace {
@@ -121,6 +122,27 @@ void WriteMeasured(const Result& result, json::Writer* w) {
 bool IsTemporary(const std::string& name) {
   static const RE2* const pattern = new RE2(R"(\.tmp-\d+-\d+$)");
   return RE2::PartialMatch(name, *pattern);
+}
+
+// A process that has ended stays visible until its parent asks for its status, which some containers' first process
+// never does.
+bool IsAlive(int64_t pid) {
+  if (pid <= 0 || (kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH)) return false;
+  const absl::StatusOr<std::string> stat = ReadFile(absl::StrCat("/proc/", pid, "/stat"));
+  if (!stat.ok()) return true;
+  const size_t name_end = stat->rfind(") ");
+  return name_end == std::string::npos || stat->compare(name_end + 2, 2, "Z ") != 0;
+}
+
+void EmptyDirectory(const std::string& path) {
+  DIR* const dir = opendir(path.c_str());
+  if (dir == nullptr) return;
+  while (const dirent* entry = readdir(dir)) {
+    const std::string file = absl::StrCat(path, "/", entry->d_name);
+    struct stat st;
+    if (lstat(file.c_str(), &st) == 0 && S_ISREG(st.st_mode)) unlink(file.c_str());
+  }
+  closedir(dir);
 }
 
 void RemoveTemporaries(const std::string& directory, int depth) {
@@ -292,6 +314,19 @@ bool IsUpToDate(const std::string& out, const Plan& plan, const Task& task, bool
   return true;
 }
 
+void RemoveOutputs(const std::string& out, const Plan& plan, const Task& task) {
+  const std::string input = absl::StrCat(plan.directory, "/", task.input);
+  for (const Output& output : task.outputs) {
+    const std::string path = absl::StrCat(out, "/", output.path);
+    if (output.is_directory) {
+      EmptyDirectory(path);
+      rmdir(path.c_str());
+    } else if (!tools::IsSameFile(path, input)) {
+      unlink(path.c_str());
+    }
+  }
+}
+
 void RemoveStaleFiles(const std::string& out) {
   RemoveTemporaries(out, 4);
   const std::string running = absl::StrCat(out, "/.batch/running");
@@ -327,7 +362,7 @@ std::vector<std::string> RunningTasks(const std::string& out, const Plan& plan) 
     const Fields fields(*canonical);
     const int64_t pid = fields.Int("pid").value_or(0);
     const bool is_here = fields.Text("host") == HostName();
-    if (is_here && (pid <= 0 || (kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH))) continue;
+    if (is_here && !IsAlive(pid)) continue;
     running.push_back(task.name);
   }
   return running;

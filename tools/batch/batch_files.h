@@ -84,6 +84,11 @@ std::string ResultPath(const std::string& out, const std::string& task);
 // date.
 bool IsUpToDate(const std::string& out, const Plan& plan, const Task& task, bool verifies);
 
+// Removes the outputs of a task: those of an earlier run before it begins, and whatever there is when it has failed.
+// Directories of tasks that make several files belong to the batch and are emptied: what an earlier run with other
+// options made there would otherwise stand beside what this one makes. The input itself is never removed.
+void RemoveOutputs(const std::string& out, const Plan& plan, const Task& task);
+
 // Removes what a run that was killed left behind: temporary files of outputs that never became whole, and the notes of
 // who works. REQUIRES: nobody is working in `out` (see OutLock).
 void RemoveStaleFiles(const std::string& out);

@@ -227,6 +227,8 @@ class Engine {
       if (result->state == State::kFailed) ++failed_count_;
       return;
     }
+    // A task without a result has no outputs, though some may have been whole already.
+    RemoveOutputs(out_, plan_, task);
     if (IsInterrupted() || is_stopping_) return;
     ++failed_count_;
     Result failure;
@@ -252,10 +254,6 @@ class Engine {
       failure.error_kind = "internal";
       failure.error = absl::StrCat("the worker ended with status ", WEXITSTATUS(wait_status),
                                    " and without a result; .batch/workers.log may say why");
-    }
-    // Outputs of a task that failed are not there.
-    for (const Output& output : task.outputs) {
-      if (!output.is_directory) unlink(absl::StrCat(out_, "/", output.path).c_str());
     }
     if (!WriteResult(out_, failure).ok()) lost_[task.name] = failure;
   }

@@ -1,8 +1,5 @@
 #include "tools/batch/worker.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -105,19 +102,6 @@ std::string OutputKind(const absl::Status& status) {
   return status.code() == absl::StatusCode::kResourceExhausted ? "disk_full" : "unwritable";
 }
 
-// Directories of tasks that make several files belong to the batch: what an earlier run with other options made there
-// would otherwise stand beside what this one makes.
-void EmptyDirectory(const std::string& path) {
-  DIR* const dir = opendir(path.c_str());
-  if (dir == nullptr) return;
-  while (const dirent* entry = readdir(dir)) {
-    const std::string file = absl::StrCat(path, "/", entry->d_name);
-    struct stat st;
-    if (lstat(file.c_str(), &st) == 0 && S_ISREG(st.st_mode)) unlink(file.c_str());
-  }
-  closedir(dir);
-}
-
 class TaskRun {
  public:
   TaskRun(const Plan& plan, const Task& task, const std::string& out, absl::Span<const Format* const> formats,
@@ -134,13 +118,13 @@ class TaskRun {
     const auto start = std::chrono::steady_clock::now();
     result_.task = task_.name;
     result_.request = RequestText(plan_, task_);
-    RemoveOutputs();
+    RemoveOutputs(out_, plan_, task_);
     if (Convert()) {
       result_.state = is_salvaged_ ? State::kSalvaged : State::kDone;
     } else {
       result_.state = State::kFailed;
       result_.outputs.clear();
-      RemoveOutputs();
+      RemoveOutputs(out_, plan_, task_);
     }
     result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     result_.peak_memory_bytes = PeakMemoryBytes();
@@ -155,18 +139,6 @@ class TaskRun {
     result_.error_kind = std::string(kind);
     result_.error = status.message().empty() ? status.ToString() : std::string(status.message());
     return false;
-  }
-
-  void RemoveOutputs() {
-    for (const Output& output : task_.outputs) {
-      const std::string path = absl::StrCat(out_, "/", output.path);
-      if (output.is_directory) {
-        EmptyDirectory(path);
-        rmdir(path.c_str());
-      } else if (!tools::IsSameFile(path, input_path_)) {
-        unlink(path.c_str());
-      }
-    }
   }
 
   // Whether the input is still the file whose digest was taken.
