@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "formats/format/pickle.h"
 
 namespace tracekiln {
 namespace {
@@ -75,8 +76,8 @@ std::string DescribeContent(absl::string_view head) {
   for (const Magic& magic : kMagics) {
     if (absl::StartsWith(head, magic.bytes)) return std::string(magic.what);
   }
-  if (head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) {
-    return "a pickle, not marshal data (of line_profiler, or a memory snapshot?)";
+  if (const absl::string_view pickle = DescribePickle(head); !pickle.empty()) {
+    return absl::StrCat(pickle, ", not marshal data");
   }
   if (head.size() >= 2 && (head[0] == '\0' || head[1] == '\0') && (head[0] != head[1])) {
     return "UTF-16 text without a byte order mark (save it as UTF-8)";
@@ -87,6 +88,8 @@ std::string DescribeContent(absl::string_view head) {
     return "an HTML page (a download that wanted a login?)";
   }
   if (absl::StartsWith(text, "version https://git-lfs")) return "a Git LFS pointer (the file itself was not fetched)";
+  if (absl::StartsWith(text, "import time:")) return "the text of python -X importtime";
+  if (absl::StartsWith(text, "Timer unit: ")) return "the text of line_profiler";
   if (absl::StartsWith(text, "<?xml")) return "an XML document";
   if (text[0] == '{' || text[0] == '[') return "JSON that is no trace";
   // A sequence cut at the end of the head is no matter here: only control bytes count.

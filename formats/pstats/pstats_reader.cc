@@ -18,6 +18,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "formats/format/detect.h"
+#include "formats/format/pickle.h"
 #include "formats/pstats/generalized_utf8.h"
 #include "formats/pstats/marshal_codes.h"
 #include "formats/pstats/marshal_input.h"
@@ -198,17 +199,7 @@ bool LooksLikeJsonObject(absl::string_view head) {
 }
 
 std::string DescribeForeign(absl::string_view head) {
-  if (absl::StartsWith(head, "import time:")) return "the text of python -X importtime";
-  const bool is_binary_pickle = head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
-  const bool is_text_pickle = absl::StartsWith(head, "(dp") || absl::StartsWith(head, "(lp") ||
-                              absl::StartsWith(head, "}q") || absl::StartsWith(head, "]q") ||
-                              absl::StartsWith(head, "ccopy_reg\n") || absl::StartsWith(head, "cline_profiler");
-  if (is_binary_pickle || is_text_pickle) {
-    const auto has = [head](absl::string_view word) { return absl::StrContains(head, word); };
-    if (has("timings") && has("unit")) return "a pickle (of line_profiler?)";
-    if (has("device_traces") || has("segments")) return "a pickle (a memory snapshot of PyTorch?)";
-    return "a pickle";
-  }
+  if (const absl::string_view pickle = DescribePickle(head); !pickle.empty()) return std::string(pickle);
   if (LooksLikeJsonObject(head)) return "JSON";
   return DescribeContent(head);
 }
@@ -689,7 +680,7 @@ class Reader {
       return Expected(kStatistics, input_.offset() + at,
                       "the code object (type 'c') of a compiled module (.pyc), which has no place in a profile");
     }
-    if (IsMarshalledSequence(head)) {
+    if (IsMarshalledSequence(head) && DescribePickle(head).empty()) {
       return Expected(kStatistics, input_.offset(), DescribeCode(static_cast<uint8_t>(head[0]) & 0x7f));
     }
     return Fail(absl::InvalidArgumentError(absl::StrCat(source_.name(), ":", input_.offset(), ": expected ",

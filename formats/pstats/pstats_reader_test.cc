@@ -289,10 +289,11 @@ TEST(ReadPstats, RefusesWhatIsNoProfile) {
   const Case kCases[] = {
       {"", "x.prof:0: expected a statistics dictionary, got an empty file"},
       {std::string("\x80\x04\x95}q\0timings.unit", 18),
-       "x.prof:0: expected a statistics dictionary, got what is not marshal data; it looks like a pickle (of "
-       "line_profiler?)"},
+       "x.prof:0: expected a statistics dictionary, got what is not marshal data; it looks like a pickle of "
+       "line_profiler"},
       {std::string("\x80\x02}q\1"), "not marshal data; it looks like a pickle"},
       {"(dp0\nS'a'\np1\n", "not marshal data; it looks like a pickle"},
+      {std::string("(K\1K\0tq\0.", 9), "not marshal data; it looks like a pickle"},  // as a tuple: of 4 GB
       {"c" + code, "x.prof:0: expected a statistics dictionary, got a code object (type 'c')"},
       {"\xe3" + code, "x.prof:0: expected a statistics dictionary, got a code object (type 'c')"},
       {"\xa7\r\r\n" + std::string(12, '\0') + "\xe3" + code,

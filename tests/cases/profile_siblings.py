@@ -257,11 +257,14 @@ def containers():
     yield "named .kiln", Loads(PLAIN, ROWS, file_name="made.kiln")
     yield "without extension", Loads(PLAIN, ROWS, file_name="made")
     for protocol in range(6):
-        yield "pickle %d" % protocol, Fails(pickle.dumps(PROFILE, protocol), (0, 0), "no known trace format" + (".*a pickle, not marshal data" if protocol > 1 else ""))
+        yield "pickle %d" % protocol, Fails(pickle.dumps(PROFILE, protocol), (0, 0), "no known trace format.*a pickle, not marshal data")
+        lines = {"timings": {("run.py", 1, "f"): [(2, 3, 500)]}, "unit": 1e-06}
+        yield "line_profiler %d" % protocol, Fails(pickle.dumps(lines, protocol), (0, 0), "a pickle of line_profiler, not marshal data")
+    yield "text of line_profiler", Fails(b"Timer unit: 1e-06 s\n\nTotal time: 2 s\n", (0, 0), "the text of line_profiler")
     yield "a .pyc", Fails(importlib.util.MAGIC_NUMBER + b"\0" * 12 + marshal.dumps(CODE), (16, 16), r"compiled module \(\.pyc\)")
     yield "an old .pyc", Fails(b"\x33\x0d\x0d\x0a" + b"\0" * 8 + marshal.dumps(CODE, 2), (0, 16), r"\.pyc|no known trace format")
     yield "a profile as JSON", Fails(json.dumps({"a.py:1(f)": [1, 1, 0.25, 0.5, {}]}).encode(), (0, 60), "traceEvents")
-    yield "an import log", Fails(b"import time: self [us] | cumulative | imported package\nimport time:       103 |        103 |   _io\n", (0, 0), "plain text")
+    yield "an import log", Fails(b"import time: self [us] | cumulative | imported package\nimport time:       103 |        103 |   _io\n", (0, 0), "python -X importtime")
     yield "text of pstats", Fails(b"         3 function calls in 0.375 seconds\n", (0, 0), "plain text")
     yield "nothing", Fails(b"", (0, 0), "empty file")
 
