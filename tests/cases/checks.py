@@ -406,6 +406,67 @@ def directory(rc=0, findings=(), runs=None, **files):
     return Whole(check)
 
 
+def _clocks(test, place):
+    run = harness.Run(["clocks", "--format", "json", "input.d"], place)
+    test.assertEqual(run.rc, 0, str(run))
+    return harness.parse_strictly(run.out)
+
+
+def clocks(matched, ranks=None, unmatched=()):
+    """What `clocks` says of input.d: how many collectives it matched; of each rank in `ranks` its clock's offset and
+    drift, how long it waited in sum, and how much after the first rank it starts each collective; and exactly these
+    collectives without partner, as (rank, how many, number of the first)."""
+
+    def check(test, inputs):
+        found = _clocks(test, inputs.copy())
+        test.assertEqual(found["matched"], matched)
+        of_rank = {r["rank"]: r for r in found["ranks"]}
+        for rank, wanted in (ranks or {}).items():
+            shown = of_rank[rank]
+            have = {
+                "offset_us": shown["offset_ns"],
+                "drift": shown["drift"],
+                "wait_us": shown["wait_sum_ns"],
+                "starts_us": shown["first_skews_ns"],
+            }
+            for key, value in wanted.items():
+                want = value if key == "drift" else [ns(us) for us in value] if isinstance(value, list) else ns(value)
+                test.assertEqual(have[key], want, "%s of rank %d" % (key, rank))
+        test.assertEqual([(u["rank"], u["count"], u["first_seq"]) for u in found["unmatched"]], list(unmatched))
+
+    return Whole(check)
+
+
+def clocks_say_what_is_applied(offset_us):
+    """That the clock of rank 1 was moved by so much is said wherever it was; where nothing tells the offset, no waits
+    of one rank for another are shown."""
+
+    def check(test, inputs):
+        place = inputs.copy()
+        text = harness.Run(["clocks", "input.d"], place)
+        test.assertEqual(text.rc, 0, str(text))
+        test.assertRegex(text.out.decode(), r"\b1 +%s us\b" % offset_us)
+        test.assertIn("with these offsets applied", text.out.decode())
+        for align, offsets, says in (("on", [0, ns(offset_us)], "largest offset %s us" % offset_us), ("off", [None, None], "")):
+            run = harness.Run(["convert", "input.d", "--to", "chrome", "--merge", "--align", align, "-o", "-"], place)
+            test.assertEqual(run.rc, 0, str(run))
+            test.assertIn(says, run.err)
+            test.assertEqual([m["clock_offset_ns"] for m in harness.parse_strictly(run.out)["tracekilnMerge"]], offsets)
+        path = os.path.join(place, "input.d", "rank1.json")
+        with open(path, encoding="utf-8") as file:
+            other_group = file.read().replace('"Process Group Name": "0"', '"Process Group Name": "1"')
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(other_group)
+        found = _clocks(test, place)
+        test.assertEqual(found["matched"], 0)
+        test.assertFalse([r for r in found["ranks"] if "wait_sum_ns" in r or "first_skews_ns" in r])
+        run = harness.Run(["clocks", "input.d"], place)
+        test.assertIn("times of different ranks must not be", run.out.decode())
+        test.assertNotRegex(run.out.decode(), "725")
+
+    return Whole(check)
+
+
 def actions(*wanted):
     """(stage, rank, action) of all files, in the order of their names, as `stats` of all of them shows it."""
 

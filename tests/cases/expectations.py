@@ -8,6 +8,8 @@ from tests.cases.checks import (
     category,
     chain_of_functions,
     check_has,
+    clocks,
+    clocks_say_what_is_applied,
     convert_says,
     converts_together,
     csv_names,
@@ -61,7 +63,6 @@ KERNEL_TABLE = "tables of kernels (least) are an analysis of their own"
 QUEUE = "queue length is an analysis of its own"
 BREAKDOWN = "communication against computation is an analysis of its own (one classifier of kernels in analysis/views)"
 COLLECTIVES = "collectives by process group are an analysis of their own"
-CLOCKS = "matching collectives across ranks and aligning clocks belongs to analysis/dataset"
 BANDWIDTH = "no table shows bandwidths yet"
 
 RANK = ("aten::mm", "20"), ("cudaLaunchKernel", "2"), ("gemm", "30")
@@ -635,18 +636,18 @@ CASES = {
     "064-clock-skew-between-ranks": Case(
         "warn",
         {
-            "F1": [on("input.d/rank0.json", device("0", work=3)), on("input.d/rank1.json", device("1", work=3)), later(CLOCKS)],
-            "F2": [later(CLOCKS)],
-            "F3": [later(CLOCKS)],
-            "F4": [later(CLOCKS)],
+            "F1": [on("input.d/rank0.json", device("0", work=3)), on("input.d/rank1.json", device("1", work=3)), clocks(matched=3)],
+            "F2": [clocks(matched=3, ranks={0: {"offset_us": "0"}, 1: {"offset_us": "7250000", "drift": 0}})],
+            "F3": [clocks(matched=3, ranks={0: {"wait_us": "90"}, 1: {"starts_us": ["30", "10", "50"], "wait_us": "0"}})],
+            "F4": [clocks_say_what_is_applied(offset_us="7250000")],
         },
     ),
     "067-ranks-start-at-different-collectives": Case(
         "warn",
         {
-            "F1": [on("input.d/rank0.json", device("0", work=2)), on("input.d/rank1.json", device("1", work=3)), later(CLOCKS)],
-            "F2": [later(CLOCKS)],
-            "F3": [later(CLOCKS)],
+            "F1": [on("input.d/rank0.json", device("0", work=2)), on("input.d/rank1.json", device("1", work=3)), clocks(matched=2, unmatched=[(1, 1, 4)])],
+            "F2": [clocks(matched=2, unmatched=[(1, 1, 4)], ranks={0: {"starts_us": ["0", "0"]}, 1: {"starts_us": ["10", "10"], "offset_us": "0"}})],
+            "F3": [clocks(matched=2, unmatched=[(1, 1, 4)], ranks={0: {"starts_us": ["0", "0"], "wait_us": "20"}, 1: {"starts_us": ["10", "10"], "wait_us": "0"}})],
         },
     ),
     "068-merged-file-of-two-ranks": Case(
@@ -801,7 +802,7 @@ CASES = {
         "error",
         {
             "F1": [error(None, ".")],
-            "F2": [error((0, 1), "pickle, not marshal data")],
+            "F2": [error((0, 1), "a pickle of line_profiler, not marshal data")],
             "F3": [nothing_left()],
             "F4": [nothing_left()],
         },
