@@ -91,6 +91,13 @@ int64_t Graph::IntAttribute(size_t node, absl::string_view name, int64_t otherwi
   return static_cast<int64_t>(attribute->value);
 }
 
+void Graph::AddGraphAttribute(const Attribute& attribute) {
+  const size_t at = graph_attributes().size();
+  attributes_.insert(attributes_.begin() + static_cast<ptrdiff_t>(at), attribute);
+  for (Node& node : nodes_) ++node.attribute_begin;
+  for (AttributeExtra& extra : extras_) extra.attribute += extra.attribute >= at ? 1 : 0;
+}
+
 void Graph::Truncate(size_t node_count) {
   if (node_count >= nodes_.size()) return;
   const Node& first = nodes_[node_count];

@@ -163,6 +163,8 @@ class Graph {
     const StringId id = strings.Intern(text);
     AddAttribute(name, type, Index(id));
   }
+  // Of the graph, whatever nodes there are already: O(attributes) then.
+  void AddGraphAttribute(const Attribute& attribute);
   // REQUIRES: extra.attribute was added, behind that of the extra before.
   void AddExtra(const AttributeExtra& extra) { extras_.push_back(extra); }
 

@@ -62,6 +62,23 @@ TEST(GraphTest, NodesCanBeTakenOffAtTheEnd) {
   EXPECT_TRUE(graph.attributes().empty());
 }
 
+TEST(GraphTest, TheGraphGetsAttributesBehindItsNodes) {
+  Graph graph;
+  const StringId name = graph.strings.Intern("a");
+  graph.AddGraphAttribute({1, name, AttributeType::kInt64});
+  graph.AddNode(1, "n");
+  graph.AddNode(2, "n");
+  graph.AddAttribute("b", AttributeType::kInt64, 2);
+  graph.AddExtra({1, graph.strings.Intern("doc"), kNoString});
+  graph.AddGraphAttribute({3, name, AttributeType::kInt64});
+  ASSERT_EQ(graph.graph_attributes().size(), 2u);
+  EXPECT_EQ(graph.graph_attributes()[1].value, 3u);
+  EXPECT_TRUE(graph.attributes(0).empty());
+  ASSERT_EQ(graph.attributes(1).size(), 1u);
+  EXPECT_EQ(graph.attributes(1)[0].value, 2u);
+  EXPECT_EQ(graph.extras()[0].attribute, 2u);
+}
+
 TEST(GraphTest, NodesAreFoundByIdWhateverTheirOrder) {
   for (const std::vector<uint64_t>& ids :
        {std::vector<uint64_t>{0, 1, 2, 3}, {5, 3, 900, 1}, {4, 4, 5, 6, 7}, {2, 2, 2}, {~uint64_t{0}, 0}, {}}) {
