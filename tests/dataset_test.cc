@@ -358,6 +358,15 @@ TEST_F(DatasetTest, LeftoversAndStrangersAreListed) {
   EXPECT_EQ(found.findings[0].detail, "rank1.json (rank 1) is empty");
 }
 
+TEST_F(DatasetTest, NotesOfABatchAreNoTraces) {
+  Put("kiln/rank0.json", Kineto(0, 1));
+  Put(".batch/lock", "");
+  Put(".batch/results/rank-0.json", "{\n \"task\": \"rank-0\"\n}\n");
+  const Dataset found = Scan();
+  EXPECT_EQ(Findings(found), (Texts{"(leftover: .batch/lock", "(leftover: .batch/results/rank-0.json"}));
+  EXPECT_EQ(File(found, ".batch/results/rank-0.json").name_rank, std::nullopt);
+}
+
 TEST_F(DatasetTest, DamageThatTheBeginningShowsIsSaid) {
   const std::string whole = Kineto(0, 4);
   Put("rank0.json", whole.substr(0, whole.size() - 20));

@@ -77,6 +77,9 @@ void LookAt(const std::string& directory, const WalkedFile& walked, const ScanOp
   const size_t slash = walked.path.rfind('/');
   const absl::string_view name = absl::string_view(walked.path).substr(slash == std::string::npos ? 0 : slash + 1);
   if (const absl::string_view why = LeftoverByName(name); !why.empty()) return leftover(why);
+  if (absl::StartsWith(walked.path, ".batch/") || absl::StrContains(walked.path, "/.batch/")) {
+    return leftover("a note of tracekiln batch");
+  }
   file->name_rank = facts->rank;
   file->rank_is_local = facts->rank_is_local;
   const auto unreadable = [&](absl::string_view why) {

@@ -65,7 +65,8 @@ bool IsBrokenTrace(const dataset::DatasetFile& file) {
   if (absl::EndsWith(name, ".et") || absl::EndsWith(name, ".pickle")) return false;
   switch (file.kind) {
     case dataset::FileKind::kUnreadable: return true;
-    case dataset::FileKind::kLeftover: return file.size_bytes == 0;
+    // Nothing in it, or in its container; other leftovers are so by their names.
+    case dataset::FileKind::kLeftover: return file.size_bytes == 0 || file.container != io::Container::kPlain;
     case dataset::FileKind::kStranger:
     case dataset::FileKind::kText:
       return absl::StrContains(name, ".json") || absl::EndsWith(name, ".kiln") || absl::EndsWith(name, ".prof");
@@ -73,14 +74,32 @@ bool IsBrokenTrace(const dataset::DatasetFile& file) {
   }
 }
 
-std::vector<Candidate> FindCandidates(const dataset::Dataset& dataset, const PlanOptions& options) {
+// Directories whose files are no input: OUT, and those that earlier batches wrote to.
+std::vector<std::string> BatchDirectories(const dataset::Dataset& dataset, const PlanOptions& options) {
+  constexpr absl::string_view kPlanEnd = "/.batch/plan.json";
+  std::vector<std::string> directories;
+  if (!options.excluded.empty()) directories.push_back(options.excluded);
+  for (const dataset::DatasetFile& file : dataset.files) {
+    if (absl::EndsWith(file.path, kPlanEnd)) {
+      directories.push_back(file.path.substr(0, file.path.size() - kPlanEnd.size()));
+    }
+  }
+  return directories;
+}
+
+bool IsBelowAny(absl::string_view path, absl::Span<const std::string> directories) {
+  return std::any_of(directories.begin(), directories.end(),
+                     [&](const std::string& directory) { return IsBelow(path, directory); });
+}
+
+std::vector<Candidate> FindCandidates(const dataset::Dataset& dataset, absl::Span<const std::string> excluded) {
   std::vector<Candidate> candidates;
   for (const dataset::RankFiles& rank : dataset.ranks) {
     const size_t first = candidates.size();
     const auto add = [&](const std::vector<size_t>& files, absl::string_view suffix, bool holds_events) {
       const bool is_only = candidates.size() == first;
       for (size_t file : files) {
-        if (IsBelow(dataset.files[file].path, options.excluded)) continue;
+        if (IsBelowAny(dataset.files[file].path, excluded)) continue;
         candidates.push_back({file, rank.rank, rank.run, rank.step, rank.window, is_only ? absl::string_view() : suffix,
                               holds_events, rank.execution_traces});
       }
@@ -96,7 +115,7 @@ std::vector<Candidate> FindCandidates(const dataset::Dataset& dataset, const Pla
   }
   for (size_t i = 0; i < dataset.files.size(); ++i) {
     const dataset::DatasetFile& file = dataset.files[i];
-    if (!IsBrokenTrace(file) || IsBelow(file.path, options.excluded)) continue;
+    if (!IsBrokenTrace(file) || IsBelowAny(file.path, excluded)) continue;
     candidates.push_back({i, file.rank ? file.rank : file.name_rank, file.run, file.step, 0, "", true, {}});
   }
   return candidates;
@@ -166,7 +185,8 @@ absl::StatusOr<Plan> MakePlan(const dataset::Dataset& dataset, const std::string
   plan.is_salvaging = options.is_salvaging;
   plan.compress = options.compress;
 
-  std::vector<Candidate> candidates = FindCandidates(dataset, options);
+  const std::vector<std::string> excluded = BatchDirectories(dataset, options);
+  std::vector<Candidate> candidates = FindCandidates(dataset, excluded);
   candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
                                   [&](const Candidate& c) { return !Contains(options.ranks, c.rank); }),
                    candidates.end());
@@ -261,8 +281,8 @@ absl::StatusOr<Plan> MakePlan(const dataset::Dataset& dataset, const std::string
   for (const dataset::Finding& finding : dataset.findings) {
     const bool is_ours = !finding.files.empty() &&
                          std::all_of(finding.files.begin(), finding.files.end(),
-                                     [&](size_t i) { return IsBelow(dataset.files[i].path, options.excluded); });
-    if (is_ours || IsBelow(finding.run, options.excluded)) continue;
+                                     [&](size_t i) { return IsBelowAny(dataset.files[i].path, excluded); });
+    if (is_ours || IsBelowAny(finding.run, excluded)) continue;
     plan.findings.push_back(
         {finding.code, std::string(dataset::SeverityName(finding.severity)), finding.detail, finding.run});
   }

@@ -212,6 +212,21 @@ TEST_F(PlanTest, OurOwnOutputIsNoInput) {
   EXPECT_EQ(plan.findings[0].detail, "theirs");
 }
 
+TEST_F(PlanTest, OutputsOfEarlierBatchesAreNoInput) {
+  AddRank(0, "rank-0.json");
+  AddRank(0, "earlier/kiln/rank-0.kiln", "earlier/kiln");
+  AddFile("earlier/.batch/plan.json", dataset::FileKind::kLeftover);
+  const Plan plan = Make();
+  ASSERT_EQ(plan.tasks.size(), 1u);
+  EXPECT_EQ(plan.tasks[0].input, "rank-0.json");
+}
+
+TEST_F(PlanTest, TheOutputOfABatchCanBeARunDirectory) {
+  AddRank(0, "kiln/rank-0.kiln", "kiln");
+  AddFile(".batch/plan.json", dataset::FileKind::kLeftover);
+  EXPECT_EQ(Make().tasks.size(), 1u);
+}
+
 TEST_F(PlanTest, NothingToDoIsAnError) { EXPECT_FALSE(MakePlan(dataset_, "/run", options_).ok()); }
 
 TEST_F(PlanTest, JsonRoundTripKeepsEverything) {
