@@ -279,9 +279,9 @@ absl::StatusOr<Plan> MakePlan(const dataset::Dataset& dataset, const std::string
   }
 
   for (const dataset::Finding& finding : dataset.findings) {
-    const bool is_ours = !finding.files.empty() &&
-                         std::all_of(finding.files.begin(), finding.files.end(),
-                                     [&](size_t i) { return IsBelowAny(dataset.files[i].path, excluded); });
+    const bool is_ours =
+        !finding.files.empty() && std::all_of(finding.files.begin(), finding.files.end(),
+                                              [&](size_t i) { return IsBelowAny(dataset.files[i].path, excluded); });
     if (is_ours || IsBelowAny(finding.run, excluded)) continue;
     plan.findings.push_back(
         {finding.code, std::string(dataset::SeverityName(finding.severity)), finding.detail, finding.run});
