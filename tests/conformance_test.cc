@@ -19,10 +19,14 @@
 #include "formats/format/format.h"
 #include "formats/format/spool.h"
 #include "formats/intermediate/event_batch.h"
+#include "formats/intermediate/graph.h"
+#include "formats/intermediate/ids.h"
 #include "formats/intermediate/import_report.h"
 #include "formats/intermediate/profile.h"
 #include "formats/intermediate/testing/batch_equality.h"
 #include "formats/intermediate/testing/batch_generator.h"
+#include "formats/intermediate/testing/graph_equality.h"
+#include "formats/intermediate/testing/graph_generator.h"
 #include "formats/intermediate/testing/profile_equality.h"
 #include "formats/intermediate/testing/profile_generator.h"
 #include "formats/intermediate/trace_source.h"
@@ -49,6 +53,7 @@ FormatOptions LosslessOptions(const Format& format) {
 struct Trace {
   std::vector<EventBatch> batches;
   std::optional<Profile> profile;
+  std::optional<Graph> graph;
   TraceInfo info;
 };
 
@@ -74,6 +79,7 @@ class MemorySource final : public TraceSource {
   bool can_rewind() const override { return true; }
   const TraceInfo& info() const override { return trace_->info; }
   const Profile* profile() const override { return trace_->profile ? &*trace_->profile : nullptr; }
+  const Graph* graph() const override { return trace_->graph ? &*trace_->graph : nullptr; }
 
   size_t fail_at = SIZE_MAX;  // the batch in whose place an error comes
 
@@ -145,6 +151,8 @@ absl::StatusOr<Trace> Read(const Format& format, const std::string& bytes, const
   trace.info = (*source)->info();
   if (const Profile* profile = (*source)->profile(); profile != nullptr) trace.profile = *profile;
   EXPECT_TRUE(!trace.profile || (format.capabilities & kProfile) != 0);
+  if (const Graph* graph = (*source)->graph(); graph != nullptr) trace.graph = *graph;
+  EXPECT_TRUE(!trace.graph || (format.capabilities & kGraph) != 0);
   return trace;
 }
 
@@ -300,26 +308,12 @@ Trace EveryKind() {
   return trace;
 }
 
+// Formats that are read and written and hold more than graphs: those have tests of their own below.
 class ConformanceTest : public ::testing::TestWithParam<const Format*> {
  protected:
   const Format& format() const { return *GetParam(); }
   FormatOptions lossless() const { return LosslessOptions(format()); }
 };
-
-TEST_P(ConformanceTest, SaysWhatItIs) {
-  EXPECT_FALSE(format().name.empty());
-  EXPECT_FALSE(format().description.empty());
-  EXPECT_EQ(format().extension.substr(0, 1), ".");
-  EXPECT_EQ(format().sniff == nullptr, format().open == nullptr);
-  EXPECT_EQ(FindFormatByName(AllFormats(), format().name), &format());
-  for (const auto* options : {&format().import_options, &format().export_options}) {
-    for (const OptionSpec& option : *options) {
-      EXPECT_FALSE(option.key.empty());
-      EXPECT_FALSE(option.values.empty()) << option.key;
-      EXPECT_FALSE(option.help.empty()) << option.key;
-    }
-  }
-}
 
 TEST_P(ConformanceTest, CarriesKinetoTracesExactly) {
   for (uint64_t seed = 0; seed < 12; ++seed) {
@@ -714,18 +708,145 @@ TEST_P(ConformanceTest, DamagedProfilesNeverCrash) {
   }
 }
 
-std::vector<const Format*> BothWays() {
+// Formats that are read and written and have one of these capabilities.
+std::vector<const Format*> BothWays(uint32_t capabilities) {
   std::vector<const Format*> formats;
   for (const Format* format : AllFormats()) {
-    if (format->open != nullptr && format->write != nullptr) formats.push_back(format);
+    const bool has_one = (format->capabilities & capabilities) != 0;
+    if (format->open != nullptr && format->write != nullptr && has_one) formats.push_back(format);
   }
   return formats;
 }
+std::vector<const Format*> BothWays() { return BothWays(~uint32_t{kGraph}); }
 
 INSTANTIATE_TEST_SUITE_P(AllFormats, ConformanceTest, ::testing::ValuesIn(BothWays()),
                          [](const ::testing::TestParamInfo<const Format*>& info) {
                            return std::string(info.param->name);
                          });
+
+TEST(AllFormatsTest, SayWhatTheyAre) {
+  for (const Format* const f : AllFormats()) {
+    const Format& format = *f;
+    EXPECT_FALSE(format.name.empty());
+    EXPECT_FALSE(format.description.empty());
+    EXPECT_EQ(format.extension.substr(0, 1), ".");
+    EXPECT_EQ(format.sniff == nullptr, format.open == nullptr);
+    EXPECT_EQ(FindFormatByName(AllFormats(), format.name), f);
+    for (const auto* options : {&format.import_options, &format.export_options}) {
+      for (const OptionSpec& option : *options) {
+        EXPECT_FALSE(option.key.empty());
+        EXPECT_FALSE(option.values.empty()) << option.key;
+        EXPECT_FALSE(option.help.empty()) << option.key;
+      }
+    }
+  }
+}
+
+// A graph as every format of graphs must carry it exactly.
+Trace GraphTrace(uint64_t seed, size_t nodes) {
+  Trace trace;
+  trace.graph = GenerateOperatorGraph(seed, nodes);
+  // Not every format has a place for strides.
+  Graph plain;
+  const Graph& from = *trace.graph;
+  for (const Graph::Attribute& a : from.graph_attributes()) {
+    plain.AddGraphAttribute({IsText(a.type) ? Index(plain.strings.Intern(from.Text(a.text()))) : a.value,
+                             plain.strings.Intern(from.Text(a.name)), a.type});
+  }
+  for (size_t i = 0; i < from.nodes().size(); ++i) {
+    Graph::Node& node = plain.AddNode(from.nodes()[i].id, from.name(i));
+    node.type = static_cast<NodeType>(i % 8);
+    node.start_us = i * 7;
+    node.duration_us = i % 5;
+    node.inputs.values = plain.strings.Intern(from.Text(from.nodes()[i].inputs.values));
+    node.inputs.shapes = plain.strings.Intern(from.Text(from.nodes()[i].inputs.shapes));
+    for (const uint64_t dep : from.control_deps(i)) plain.AddControlDep(dep);
+    if (i > 0) plain.AddDataDep(from.nodes()[i - 1].id);
+    for (const Graph::Attribute& a : from.attributes(i)) {
+      plain.AddAttribute({IsText(a.type) ? Index(plain.strings.Intern(from.Text(a.text()))) : a.value,
+                          plain.strings.Intern(from.Text(a.name)), a.type});
+    }
+  }
+  trace.graph = std::move(plain);
+  return trace;
+}
+
+TEST(GraphConformanceTest, FormatsOfGraphsCarryThemExactly) {
+  ASSERT_GE(BothWays(kGraph).size(), 2u);
+  for (const Format* const format : BothWays(kGraph)) {
+    SCOPED_TRACE(std::string(format->name));
+    for (const size_t nodes : {4, 50, 3000}) {
+      const Trace trace = GraphTrace(nodes, nodes);
+      const std::string bytes = MustWrite(*format, trace, {});
+      const absl::StatusOr<const Format*> found = DetectFormat(AllFormats(), bytes, "made_up");
+      ASSERT_TRUE(found.ok()) << found.status();
+      EXPECT_EQ((*found)->name, format->name);
+      const Trace again = MustRead(*format, bytes);
+      EXPECT_TRUE(again.batches.empty());
+      ASSERT_TRUE(again.graph.has_value());
+      ASSERT_EQ(FirstDifference(*again.graph, *trace.graph), "");
+      EXPECT_TRUE(again.info.report.IsBalanced()) << again.info.report.ToText();
+      io::ThreadPool pool(3);
+      const absl::StatusOr<std::string> pooled = Write(*format, trace, {}, pool);
+      ASSERT_TRUE(pooled.ok()) << pooled.status();
+      EXPECT_EQ(*pooled == bytes, true);
+      // And every other format of graphs after it.
+      for (const Format* const second : BothWays(kGraph)) {
+        const Trace last = MustRead(*second, MustWrite(*second, again, {}));
+        ASSERT_TRUE(last.graph.has_value());
+        ASSERT_EQ(FirstDifference(*last.graph, *trace.graph), "");
+      }
+    }
+  }
+}
+
+// Any byte changed, and the file cut anywhere: an error or a graph, never a crash, and what is cut off is told, unless
+// the file ends between two nodes and the format has no way to say how many there are.
+TEST(GraphConformanceTest, DamagedGraphsNeverCrash) {
+  for (const Format* const format : BothWays(kGraph)) {
+    SCOPED_TRACE(std::string(format->name));
+    const Trace trace = GraphTrace(3, 40);
+    const std::string bytes = MustWrite(*format, trace, {});
+    io::InlineExecutor executor;
+    size_t untold = 0;
+    for (const bool is_salvage : {false, true}) {
+      ImportOptions options;
+      options.salvage = is_salvage;
+      for (size_t at = 0; at < bytes.size(); ++at) {
+        std::string changed = bytes;
+        changed[at] = static_cast<char>(changed[at] ^ (1 << at % 8));
+        if (const absl::StatusOr<Trace> read = Read(*format, changed, options, executor); read.ok()) {
+          EXPECT_TRUE(read->info.report.IsBalanced()) << at << "\n" << read->info.report.ToText();
+        }
+        const absl::StatusOr<Trace> cut = Read(*format, bytes.substr(0, at), options, executor);
+        if (!cut.ok() || cut->info.report.salvaged || cut->info.report.repaired() > 0) continue;
+        ASSERT_TRUE(cut->graph.has_value());
+        EXPECT_LE(cut->graph->nodes().size(), trace.graph->nodes().size());
+        if (cut->graph->nodes().size() < trace.graph->nodes().size()) ++untold;
+      }
+    }
+    EXPECT_LE(untold, 2 * (trace.graph->nodes().size() + 1));
+  }
+}
+
+TEST(GraphConformanceTest, FormatsOfGraphsAloneRefuseEvents) {
+  for (const Format* const format : BothWays(kGraph)) {
+    if ((format->capabilities & ~uint32_t{kGraph}) != 0) continue;
+    io::InlineExecutor executor;
+    const absl::Status status = Write(*format, KinetoTrace(1, 1, 10), {}, executor).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    const absl::Status unknown = Write(*format, GraphTrace(1, 4), {{"no_such_option", "1"}}, executor).status();
+    EXPECT_EQ(unknown.code(), absl::StatusCode::kInvalidArgument) << unknown;
+    for (const uint64_t capacity : {0, 100}) {
+      const Trace trace = GraphTrace(1, 200);
+      MemorySource source(&trace);
+      FullDisk sink(capacity);
+      absl::Status full = format->write(source, ExportOptions{}, sink, executor);
+      if (full.ok()) full = sink.Close();
+      EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
+    }
+  }
+}
 
 TEST(AllFormatsTest, NamesDifferAndNothingElseIsTakenForATrace) {
   std::vector<std::string> names;
@@ -748,7 +869,7 @@ TEST(AllFormatsTest, ChainsOfFormatsKeepTheTrace) {
     for (const Format* second : BothWays()) {
       const Trace between = MustRead(*first, MustWrite(*first, trace, LosslessOptions(*first)));
       const Trace last = MustRead(*second, MustWrite(*second, between, LosslessOptions(*second)));
-      if (((first->capabilities ^ second->capabilities) & ~uint32_t{kProfile}) != 0) continue;
+      if (((first->capabilities ^ second->capabilities) & ~uint32_t{kProfile | kGraph}) != 0) continue;
       ExpectSameRows(Rows(*second, last), Rows(*second, trace));
       ExpectSameInfo(*second, last.info, trace.info);
     }

@@ -68,6 +68,10 @@ absl::StatusOr<std::vector<const Format*>> FormatsToWrite(const ParsedFlags& fla
         return absl::InvalidArgumentError(
             absl::StrCat("no format \"", name, "\" that can be written; there are ", absl::StrJoin(names, ", ")));
       }
+      if ((format->capabilities & ~uint32_t{kGraph}) == 0) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "format ", name, " holds graphs of operators only, and batch makes files of events and profiles"));
+      }
       if (std::find(to.begin(), to.end(), format) == to.end()) to.push_back(format);
     }
   }

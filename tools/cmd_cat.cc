@@ -8,11 +8,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "formats/intermediate/graph.h"
 #include "formats/intermediate/nanos.h"
 #include "formats/intermediate/profile.h"
 #include "formats/json/writer.h"
 #include "re2/re2.h"
 #include "tools/commands.h"
+#include "tools/graph_summary.h"
 #include "tools/open_trace.h"
 #include "tools/profile_fields.h"
 #include "tools/progress.h"
@@ -283,6 +285,28 @@ void WriteProfile(const Profile& profile, const Filter& filter, absl::string_vie
   sink->Write(block);
 }
 
+// All nodes that the filter wants, in the graph's order.
+void WriteNodes(const Graph& graph, const Filter& filter, absl::string_view input, uint64_t* left, io::ByteSink* sink) {
+  if (filter.has_window || !filter.categories.empty() || !filter.kinds.empty() || filter.pid) return;
+  std::string block;
+  for (size_t node = 0; node < graph.nodes().size() && *left > 0 && sink->status().ok(); ++node) {
+    const absl::string_view name = graph.name(node);
+    if (filter.name != nullptr && !RE2::PartialMatch(re2::StringPiece(name.data(), name.size()), *filter.name))
+      continue;
+    {
+      json::Writer w(&block);
+      WriteGraphNode(graph, node, input, &w);
+    }
+    block += '\n';
+    --*left;
+    if (block.size() >= kBlockBytes) {
+      sink->Write(block);
+      block.clear();
+    }
+  }
+  sink->Write(block);
+}
+
 // Whether the trace is that of the wanted rank. A trace that can be read only once may tell its rank behind its events:
 // then this reads it all, and *is_used_up is set.
 absl::StatusOr<bool> HasRank(TraceSource& source, int64_t rank, bool* is_used_up) {
@@ -337,6 +361,9 @@ int RunOne(const std::string& path, const ParsedFlags& flags, CommandContext& co
   if (ordinal == 0 && *left > 0 && source.profile() != nullptr) {
     WriteProfile(*source.profile(), filter, shown_file, left, &context.out);
   }
+  if (ordinal == 0 && *left > 0 && source.graph() != nullptr) {
+    WriteNodes(*source.graph(), filter, shown_file, left, &context.out);
+  }
   if (*left == 0) return kDone;  // the report would be that of a part
   SayReport(context, path, source.info().report);
   return source.info().report.salvaged ? kDoneWithLosses : kDone;
@@ -364,26 +391,30 @@ int Run(const ParsedFlags& flags, CommandContext& context) {
 
 const Command& CatCommand() {
   static const Command* const command = [] {
-    auto* c = new Command{"cat",
-                          "IN… [filters]",
-                          "print events as JSON lines, in file order, or the functions of a profile",
-                          "Each line has the row's number, kind, ts_us and dur_us (microseconds from the trace's base; "
-                          "dur_us is null for\n"
-                          "a slice that never ended), name, cat, pid, tid, correlation, \"flow\" (the row stands for a "
-                          "flow event as well),\n"
-                          "\"args\", and \"fields\": the event's other keys. Filters of different kinds must all "
-                          "match; of --category and\n"
-                          "--kind, which can be repeated, one must.\n"
-                          "A file that holds only a profile gives a line per function: file, line (null for "
-                          "built-ins), name, calls,\n"
-                          "primitive_calls, own_ns, cumulative_ns, callers. Of the filters --name, --rank and --limit "
-                          "are for these too.",
-                          "  tracekiln cat --category kernel --from-us 1000 --to-us 2500.5 rank0.json.gz\n"
-                          "  tracekiln cat --kind slice --name '^aten::(mm|addmm)$' --limit 10 trace.kiln\n"
-                          "  tracekiln cat --track 0:7 - < trace.json\n"
-                          "  tracekiln cat --name forward train.prof",
-                          ReadFlags(),
-                          Run};
+    auto* c =
+        new Command{"cat",
+                    "IN… [filters]",
+                    "print events as JSON lines, in file order, or the functions of a profile, or the nodes of a graph",
+                    "Each line has the row's number, kind, ts_us and dur_us (microseconds from the trace's base; "
+                    "dur_us is null for\n"
+                    "a slice that never ended), name, cat, pid, tid, correlation, \"flow\" (the row stands for a "
+                    "flow event as well),\n"
+                    "\"args\", and \"fields\": the event's other keys. Filters of different kinds must all "
+                    "match; of --category and\n"
+                    "--kind, which can be repeated, one must.\n"
+                    "A file that holds only a profile gives a line per function: file, line (null for "
+                    "built-ins), name, calls,\n"
+                    "primitive_calls, own_ns, cumulative_ns, callers. One that holds a graph gives a line per "
+                    "node: id, name, type,\n"
+                    "start_us, duration_us, control_deps, data_deps, inputs, outputs, attributes. Of the filters "
+                    "--name, --rank and\n"
+                    "--limit are for these too.",
+                    "  tracekiln cat --category kernel --from-us 1000 --to-us 2500.5 rank0.json.gz\n"
+                    "  tracekiln cat --kind slice --name '^aten::(mm|addmm)$' --limit 10 trace.kiln\n"
+                    "  tracekiln cat --track 0:7 - < trace.json\n"
+                    "  tracekiln cat --name forward train.prof",
+                    ReadFlags(),
+                    Run};
     for (const Flag& flag : std::initializer_list<Flag>{
              {"from-us", 0, "US", "only events that end after this time (slices) or are not before it"},
              {"to-us", 0, "US", "only events that start before this time"},

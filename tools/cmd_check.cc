@@ -1,5 +1,6 @@
 // tracekiln check: is a trace fit to be analysed, and what is odd about it; which viewers choke on a profile, and
-// --repair. The findings are those of analysis/health and analysis/profile_health.
+// --repair; whether the links of a graph are sound. The findings are those of analysis/health,
+// analysis/profile_health and formats/intermediate/graph_faults.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -10,8 +11,11 @@
 #include "absl/strings/str_join.h"
 #include "analysis/health/health.h"
 #include "analysis/profile_health/profile_health.h"
+#include "formats/intermediate/graph.h"
+#include "formats/intermediate/graph_faults.h"
 #include "formats/json/writer.h"
 #include "tools/commands.h"
+#include "tools/graph_summary.h"
 #include "tools/open_trace.h"
 #include "tools/profile_check.h"
 #include "tools/progress.h"
@@ -92,6 +96,15 @@ std::string ReportText(absl::string_view name, const TraceInfo& info, const Heal
   return out;
 }
 
+std::string GraphText(absl::string_view name, const Graph& graph, const GraphFaults& faults,
+                      const ImportReport& report) {
+  std::string out = absl::StrCat(Printable(name), "\n");
+  AppendGraphText(graph, &out);
+  AppendGraphFaultsText(graph, faults, &out);
+  absl::StrAppend(&out, "  import: ", PrintableLines(report.ToText()));
+  return out;
+}
+
 void WritePlace(const Place& place, json::Writer* w) {
   w->BeginObject();
   if (place.byte_offset) {
@@ -122,6 +135,14 @@ struct Findings {
   bool has_timeline;
   const Profile* profile;
   const ProfileHealth& profile_health;
+  const Graph* graph;  // may be null
+  const GraphFaults& graph_faults;
+
+  // Kinds of faults of the graph.
+  uint64_t graph_warning_count() const {
+    return (graph_faults.duplicates.empty() ? 0u : 1u) + (graph_faults.ambiguous.empty() ? 0u : 1u) +
+           (graph_faults.missing.empty() ? 0u : 1u) + (graph_faults.cycles.empty() ? 0u : 1u);
+  }
 };
 
 void WriteTimeline(const HealthReport& report, json::Writer& w) {
@@ -199,6 +220,8 @@ void WriteJson(absl::string_view name, const TraceInfo& info, const Findings& fo
     warnings += found.profile_health.warning_count();
     all += found.profile_health.findings.size();
   }
+  warnings += found.graph_warning_count();
+  all += found.graph_warning_count();
   json::Writer w(out);
   w.BeginObject();
   w.Key("file"), w.String(name);
@@ -208,6 +231,12 @@ void WriteJson(absl::string_view name, const TraceInfo& info, const Findings& fo
   if (found.profile != nullptr) {
     w.Key("profile");
     WriteProfileHealth(*found.profile, found.profile_health, &w);
+  }
+  if (found.graph != nullptr) {
+    w.Key("graph");
+    WriteGraph(*found.graph, &w);
+    w.Key("graph_faults");
+    WriteGraphFaults(*found.graph, found.graph_faults, &w);
   }
   w.Key("report");
   WriteReport(info.report, &w);
@@ -229,7 +258,11 @@ int RunOne(const std::string& path, const ParsedFlags& flags, CommandContext& co
     const bool is_profile_file = trace->format->name == "pstats" && trace->container == io::Container::kPlain;
     profile_health = profile_health::AnalyzeProfile(*profile, info.report, is_profile_file ? FileHead(path) : "");
   }
-  const Findings found{*report, report->row_count > 0 || profile == nullptr, profile, profile_health};
+  const Graph* const graph = source.graph();
+  const GraphFaults graph_faults = graph != nullptr ? FindGraphFaults(*graph) : GraphFaults();
+  const Findings found{*report, report->row_count > 0 || (profile == nullptr && graph == nullptr),
+                       profile, profile_health,
+                       graph,   graph_faults};
   std::string out;
   if (is_json) {
     WriteJson(path, info, found, &out);
@@ -237,6 +270,7 @@ int RunOne(const std::string& path, const ParsedFlags& flags, CommandContext& co
   } else {
     if (found.has_timeline) out += ReportText(path, info, *report);
     if (profile != nullptr) out += ProfileHealthText(path, *profile, info.report, profile_health);
+    if (graph != nullptr) out += GraphText(path, *graph, graph_faults, info.report);
   }
   int status = info.report.salvaged ? kDoneWithLosses : kDone;
   if (flags.Has("repair")) {

@@ -188,19 +188,22 @@ int ConvertSource(std::unique_ptr<TraceSource> opened, const Plan& plan, const F
   ProgressMeter meter(context.shows_progress, context.err);
   std::unique_ptr<TraceSource> source =
       std::make_unique<ProgressSource>(std::move(opened), &meter, context.is_interrupted);
-  bool loses_profile = false;
-  if ((to.capabilities & kProfile) == 0) {
+  const bool may_lose_profile = (to.capabilities & kProfile) == 0, may_lose_graph = (to.capabilities & kGraph) == 0;
+  if (may_lose_profile || may_lose_graph) {
     auto peeking = std::make_unique<PeekingSource>(std::move(source));
     const absl::StatusOr<bool> has_rows = peeking->HasBatch();
-    if (!has_rows.ok() || (!*has_rows && peeking->profile() != nullptr)) meter.Finish();
+    const bool has_profile = peeking->profile() != nullptr, has_graph = peeking->graph() != nullptr;
+    const bool keeps_section = (has_profile && !may_lose_profile) || (has_graph && !may_lose_graph);
+    const bool loses_all = has_rows.ok() && !*has_rows && (has_profile || has_graph) && !keeps_section;
+    if (!has_rows.ok() || loses_all) meter.Finish();
     if (!has_rows.ok()) return context.Fail(has_rows.status());
-    if (!*has_rows && peeking->profile() != nullptr) {
-      return context.Fail(absl::FailedPreconditionError(absl::StrCat(
-          plan.input, ": holds a profile (calls and times per function), no events: it can't be written as ",
-          to.name)));
+    if (loses_all) {
+      return context.Fail(absl::FailedPreconditionError(
+          absl::StrCat(plan.input, ": holds ",
+                       has_profile ? "a profile (calls and times per function)" : "a graph (operators, dependencies)",
+                       ", no events: it can't be written as ", to.name)));
     }
     source = std::move(peeking);
-    loses_profile = true;
   }
   if (to.needs_rewind && !source->can_rewind()) {
     absl::StatusOr<std::unique_ptr<TraceSource>> rewindable = MakeRewindable(std::move(source), context.executor);
@@ -221,9 +224,12 @@ int ConvertSource(std::unique_ptr<TraceSource> opened, const Plan& plan, const F
   }
   const TraceInfo& info = source->info();
   SayReport(context, plan.input, info.report);
-  if (loses_profile && source->profile() != nullptr) {
-    context.Warn(absl::StrCat(plan.input, ": its profile section is not in the output: ", to.name, " can't hold one"));
-  }
+  const auto warn_of_loss = [&](absl::string_view section) {
+    context.Warn(
+        absl::StrCat(plan.input, ": its ", section, " section is not in the output: ", to.name, " can't hold one"));
+  };
+  if (may_lose_profile && source->profile() != nullptr) warn_of_loss("profile");
+  if (may_lose_graph && source->graph() != nullptr) warn_of_loss("graph");
   if (directory != nullptr) {
     const size_t count = directory->file_count() - files_before;
     context.Warn(absl::StrCat(plan.input, ": ", count, count == 1 ? " file" : " files", " written into \"",

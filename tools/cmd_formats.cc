@@ -16,7 +16,7 @@ struct CapabilityName {
 constexpr CapabilityName kCapabilityNames[] = {
     {kSlices, "slices"},   {kInstants, "instants"}, {kCounters, "counters"},      {kFlows, "links"},
     {kArgs, "args"},       {kMetadata, "metadata"}, {kEveryEvent, "every event"}, {kFileOrder, "file order"},
-    {kProfile, "profile"},
+    {kProfile, "profile"}, {kGraph, "graph"},
 };
 
 std::string CapabilityText(uint32_t capabilities) {

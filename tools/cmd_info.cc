@@ -10,12 +10,14 @@
 #include "absl/strings/str_format.h"
 #include "analysis/profile_table/function_text.h"
 #include "formats/intermediate/field_catalog.h"
+#include "formats/intermediate/graph.h"
 #include "formats/intermediate/profile.h"
 #include "formats/json/canonical.h"
 #include "formats/json/scan.h"
 #include "formats/json/writer.h"
 #include "tools/commands.h"
 #include "tools/dataset_summary.h"
+#include "tools/graph_summary.h"
 #include "tools/open_trace.h"
 #include "tools/output_path.h"
 #include "tools/profile_fields.h"
@@ -135,9 +137,9 @@ void PrintProfileJson(const Profile& profile, json::Writer* w) {
   w->EndObject();
 }
 
-// `profile` may be null, here and below.
+// `profile` and `graph` may be null, here and below.
 void PrintText(const FileFacts& file, const TraceInfo& info, const TraceSummary& summary, const Profile* profile,
-               std::string* out) {
+               const Graph* graph, std::string* out) {
   absl::StrAppend(out, Printable(file.name), "\n  format      ", file.format,
                   file.container == "plain" ? "" : absl::StrCat(" in ", file.container),
                   file.member.empty() ? "" : absl::StrCat(" (", Printable(file.member), ")"),
@@ -165,6 +167,7 @@ void PrintText(const FileFacts& file, const TraceInfo& info, const TraceSummary&
     absl::StrAppend(out, "  time span   none: the trace has no events",
                     summary.row_count > 0 ? " but metadata"
                     : profile != nullptr  ? " but a profile"
+                    : graph != nullptr    ? " but a graph"
                                           : "",
                     "\n");
   }
@@ -174,6 +177,7 @@ void PrintText(const FileFacts& file, const TraceInfo& info, const TraceSummary&
   }
   absl::StrAppend(out, "\n");
   if (profile != nullptr) PrintProfile(*profile, out);
+  if (graph != nullptr) AppendGraphText(*graph, out);
 
   if (!summary.categories.empty()) {
     std::vector<std::vector<std::string>> rows = {{"kind", "category", "events", "sum of durations"}};
@@ -208,7 +212,7 @@ void PrintText(const FileFacts& file, const TraceInfo& info, const TraceSummary&
 }
 
 void PrintJson(const FileFacts& file, const TraceInfo& info, const TraceSummary& summary, const Profile* profile,
-               json::Writer* w) {
+               const Graph* graph, json::Writer* w) {
   auto optional_int = [&](absl::string_view key, const std::optional<int64_t>& value) {
     w->Key(key);
     if (value) {
@@ -245,6 +249,12 @@ void PrintJson(const FileFacts& file, const TraceInfo& info, const TraceSummary&
   w->Key("profile");
   if (profile != nullptr) {
     PrintProfileJson(*profile, w);
+  } else {
+    w->Null();
+  }
+  w->Key("graph");
+  if (graph != nullptr) {
+    WriteGraph(*graph, w);
   } else {
     w->Null();
   }
@@ -325,10 +335,10 @@ int RunOne(const std::string& path, const ParsedFlags& flags, CommandContext& co
   file.file_bytes = source.progress().total_bytes;
   if (is_json) {
     json::Writer w(out);
-    PrintJson(file, source.info(), summary, source.profile(), &w);
+    PrintJson(file, source.info(), summary, source.profile(), source.graph(), &w);
   } else {
     if (!out->empty()) *out += '\n';
-    PrintText(file, source.info(), summary, source.profile(), out);
+    PrintText(file, source.info(), summary, source.profile(), source.graph(), out);
   }
   if (is_json) *out += '\n';
   return source.info().report.salvaged ? kDoneWithLosses : kDone;
@@ -357,19 +367,20 @@ int Run(const ParsedFlags& flags, CommandContext& context) {
 
 const Command& InfoCommand() {
   static const Command* const command = [] {
-    auto* c = new Command{"info",
-                          "IN…",
-                          "what is in a trace: format, rank, time span, events by category, tracks, metadata, profile",
-                          "Times are microseconds from the trace's base. With --format json: one line per input. Of a "
-                          "profile: sums, and the\n"
-                          "five functions with the most own time. Of a directory: which file is which rank's, without "
-                          "reading them whole.",
-                          "  tracekiln info rank0.json.gz\n"
-                          "  tracekiln info --format json trace.kiln\n"
-                          "  tracekiln info run7\n"
-                          "  tracekiln info --layout 'r(?P<rank>\\d+)' run7",
-                          ReadFlags(),
-                          Run};
+    auto* c =
+        new Command{"info",
+                    "IN…",
+                    "what is in a trace: format, rank, time span, events by category, tracks, metadata, profile, graph",
+                    "Times are microseconds from the trace's base. With --format json: one line per input. Of a "
+                    "profile: sums, and the\n"
+                    "five functions with the most own time. Of a directory: which file is which rank's, without "
+                    "reading them whole.",
+                    "  tracekiln info rank0.json.gz\n"
+                    "  tracekiln info --format json trace.kiln\n"
+                    "  tracekiln info run7\n"
+                    "  tracekiln info --layout 'r(?P<rank>\\d+)' run7",
+                    ReadFlags(),
+                    Run};
     c->flags.push_back({"format", 'f', "text|json", "how to print it"});
     c->flags.push_back({"layout", '\0', "RE2",
                         "of a directory: finds rank, step, run or kind, its named groups, in the paths of the files"});

@@ -9,6 +9,7 @@
 #include "formats/chakra/chakra_reader.h"
 #include "formats/chakra/chakra_writer.h"
 #include "formats/format/graph_source.h"
+#include "formats/intermediate/event_batch.h"
 #include "formats/intermediate/graph.h"
 #include "formats/intermediate/ids.h"
 #include "formats/intermediate/trace_source.h"
@@ -48,6 +49,12 @@ absl::Status Write(TraceSource& source, const ExportOptions& options, io::ByteSi
   if (graph == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat(source.info().source_name, ": has no graph of operators and their dependencies"));
+  }
+  EventBatch batch;
+  const absl::StatusOr<bool> has_events = source.Next(&batch);
+  if (!has_events.ok()) return has_events.status();
+  if (*has_events && options.note != nullptr) {
+    options.note("its events are not in the output, only its graph of operators");
   }
   size_t with_strides = 0;
   for (const Graph::Node& node : graph->nodes()) {

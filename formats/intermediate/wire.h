@@ -102,17 +102,20 @@ class WireReader {
 
   uint64_t Varint() { return Expect(WireType::kVarint) ? RawVarint() : 0; }
   int64_t Signed() { return UnZigZag(Varint()); }
-  uint32_t Fixed32() {
+  uint32_t Fixed32() { return Expect(WireType::kFixed32) ? RawFixed32() : 0; }
+  uint64_t Fixed64() { return Expect(WireType::kFixed64) ? RawFixed64() : 0; }
+  // Bare values of packed fields.
+  uint32_t RawFixed32() {
     uint32_t value = 0;
-    if (Expect(WireType::kFixed32) && Has(4)) {
+    if (Has(4)) {
       std::memcpy(&value, p_, 4);
       p_ += 4;
     }
     return value;
   }
-  uint64_t Fixed64() {
+  uint64_t RawFixed64() {
     uint64_t value = 0;
-    if (Expect(WireType::kFixed64) && Has(8)) {
+    if (Has(8)) {
       std::memcpy(&value, p_, 8);
       p_ += 8;
     }
