@@ -118,9 +118,13 @@ absl::StatusOr<SlurmJobs> SubmitToSlurm(const Plan& plan, const std::string& out
   absl::StatusOr<std::string> job = Submit(arguments);
   if (!job.ok()) return job.status();
   jobs.array_job = *std::move(job);
-  job = Submit({"sbatch", "--parsable", "--job-name=tracekiln-merge",
-                absl::StrCat("--dependency=afterany:", jobs.array_job),
-                absl::StrCat("--output=", PatternPath(directory, "merge-%j.log")), directory + "/merge.sh"});
+  // Partition, account and limits of the site are needed here, too. What comes last counts.
+  std::vector<std::string> merge_arguments = {"sbatch", "--parsable"};
+  merge_arguments.insert(merge_arguments.end(), options.arguments.begin(), options.arguments.end());
+  merge_arguments.insert(merge_arguments.end(),
+                         {"--job-name=tracekiln-merge", absl::StrCat("--dependency=afterany:", jobs.array_job),
+                          absl::StrCat("--output=", PatternPath(directory, "merge-%j.log")), directory + "/merge.sh"});
+  job = Submit(merge_arguments);
   if (!job.ok()) {
     // Without a job that merges, the array would end in a batch that looks unfinished.
     RunProgram({"scancel", jobs.array_job}).IgnoreError();

@@ -33,7 +33,7 @@ namespace tracekiln::batch {
 
 struct SlurmOptions {
   std::string program;                 // absolute path of tracekiln on the nodes
-  std::vector<std::string> arguments;  // for sbatch of the array, as given
+  std::vector<std::string> arguments;  // for sbatch of both jobs, as given
   size_t tasks_per_job = 0;            // 0: so many that the array has at most max_array_size tasks
   size_t max_array_size = 1000;        // Slurm's default MaxArraySize is 1001
 };

@@ -83,6 +83,7 @@ TEST_F(SlurmTest, SubmitsAnArrayAndAJobBehindIt) {
   EXPECT_EQ(Read("out/.batch/slurm/ranges"), "0-2\n3-3\n7-7\n");
   EXPECT_THAT(Read("calls"), HasSubstr("--array=0-2"));
   EXPECT_THAT(Read("calls"), HasSubstr("--partition=cpu"));
+  EXPECT_THAT(Read("calls"), HasSubstr("--parsable --partition=cpu --job-name=tracekiln-merge"));
   EXPECT_THAT(Read("calls"), HasSubstr("--dependency=afterany:1"));
   EXPECT_THAT(Read("out/.batch/slurm/array.sh"), HasSubstr("'/opt/it'\\''s here/tracekiln' batch-worker"));
   EXPECT_THAT(Read("out/.batch/slurm/jobs.json"), HasSubstr("\"array_job\":\"1\""));
