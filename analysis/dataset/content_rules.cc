@@ -120,9 +120,12 @@ Content ClassifyContent(absl::string_view head, bool is_whole, absl::Span<const 
     }
   }
   if (content.format != nullptr) {
-    content.kind = content.format->name == "kiln"     ? FileKind::kKiln
-                   : content.format->name == "pstats" ? FileKind::kProfile
-                                                      : FileKind::kTimeline;
+    content.kind = content.format->name == "kiln"         ? FileKind::kKiln
+                   : content.format->name == "pstats"     ? FileKind::kProfile
+                   : content.format->name == "pytorch-et" ? FileKind::kExecutionTrace
+                   : content.format->name == "chakra"     ? FileKind::kChakra
+                                                          : FileKind::kTimeline;
+    if (content.kind == FileKind::kExecutionTrace) content.world_size = WorldSizeOfExecutionTrace(head);
     return content;
   }
   const absl::string_view text = absl::StripLeadingAsciiWhitespace(head);

@@ -37,7 +37,7 @@
 namespace tracekiln::dataset {
 
 enum class FileKind : uint8_t {
-  kTimeline,        // a trace that a Format other than kiln and pstats reads
+  kTimeline,        // a trace that any other Format reads
   kKiln,            // our own trace file
   kExecutionTrace,  // PyTorch's execution trace, JSON
   kProfile,         // .prof
