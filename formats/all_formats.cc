@@ -10,11 +10,7 @@ namespace tracekiln {
 
 absl::Span<const Format* const> AllFormats() {
   static const Format* const kFormats[] = {
-      &KilnFormat(),
-      &ChromeFormat(),
-      &PstatsFormat(),
-      &PytorchEtFormat(),
-      &ChakraFormat(),
+      &KilnFormat(), &ChromeFormat(), &PstatsFormat(), &PytorchEtFormat(), &ChakraFormat(),
   };
   return kFormats;
 }
