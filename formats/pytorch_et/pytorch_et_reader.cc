@@ -74,10 +74,7 @@ bool HasCutList(absl::string_view values) {
 class EtReader {
  public:
   EtReader(io::ByteSource& source, const ReadOptions& options, ImportReport* report)
-      : source_(source),
-        options_(options),
-        report_(report),
-        buffer_(kBufferBytes + json::kPadding, '\0') {
+      : source_(source), options_(options), report_(report), buffer_(kBufferBytes + json::kPadding, '\0') {
     begin_ = end_ = buffer_.data();
     base_ = source.position();
   }
