@@ -121,11 +121,10 @@ class WireReader {
     }
     return value;
   }
-  // Points into the input.
+  // Points into the input; empty after an error, never null unless the input is.
   absl::string_view Bytes() {
-    if (!Expect(WireType::kBytes)) return {};
-    const uint64_t size = RawVarint();
-    if (!Has(size)) return {};
+    const uint64_t size = Expect(WireType::kBytes) ? RawVarint() : 0;
+    if (!Has(size)) return absl::string_view(p_, 0);
     const absl::string_view bytes(p_, size);
     p_ += size;
     return bytes;
