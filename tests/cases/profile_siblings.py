@@ -267,6 +267,7 @@ def containers():
     yield "an import log", Fails(b"import time: self [us] | cumulative | imported package\nimport time:       103 |        103 |   _io\n", (0, 0), "python -X importtime")
     yield "text of pstats", Fails(b"         3 function calls in 0.375 seconds\n", (0, 0), "plain text")
     yield "nothing", Fails(b"", (0, 0), "empty file")
+    yield "one brace", Fails(b"{", (0, 1), "the file is truncated")
 
 
 GROUPS = (times, shapes, names, python2, containers)
