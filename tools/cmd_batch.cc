@@ -34,6 +34,7 @@
 #include "tools/commands.h"
 #include "tools/open_trace.h"
 #include "tools/output_path.h"
+#include "tools/text_table.h"
 
 namespace tracekiln::tools {
 namespace {
@@ -153,7 +154,9 @@ int Report(const batch::Plan& plan, const std::vector<std::optional<batch::Resul
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i] || results[i]->state != batch::State::kFailed) continue;
     if (++shown > kShownErrors) continue;
-    context.Say(absl::StrCat(plan.tasks[i].name, ": ", results[i]->error_kind, ": ", results[i]->error));
+    // One line each, whatever the file is called.
+    context.Say(
+        absl::StrCat(plan.tasks[i].name, ": ", results[i]->error_kind, ": ", Printable(results[i]->error, SIZE_MAX)));
   }
   if (shown > kShownErrors) {
     context.Say(absl::StrCat("and ", shown - kShownErrors, " more, see manifest.json"));

@@ -217,6 +217,11 @@ absl::StatusOr<bool> IsEmptyDirectory(const std::string& path) {
 absl::StatusOr<FileFacts> StatFile(const std::string& path) {
   struct stat st;
   if (stat(path.c_str(), &st) != 0) return FileError(path, "cannot open");
+  // To open a pipe would be to wait for somebody who writes into it.
+  if (!S_ISREG(st.st_mode)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": expected a file, got a ", S_ISDIR(st.st_mode) ? "directory" : "device, pipe or socket"));
+  }
   FileFacts facts;
   facts.path = path;
   facts.size_bytes = static_cast<uint64_t>(st.st_size);

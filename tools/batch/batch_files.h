@@ -68,7 +68,7 @@ std::string ResultPath(const std::string& out, const std::string& task);
 // As mkdir -p.
 [[nodiscard]] absl::Status MakeDirectories(const std::string& path);
 [[nodiscard]] absl::StatusOr<bool> IsEmptyDirectory(const std::string& path);
-// Size and mtime. Errors as the system says, with the path.
+// Size and mtime. Errors as the system says, with the path; FailedPrecondition if it is no regular file.
 [[nodiscard]] absl::StatusOr<FileFacts> StatFile(const std::string& path);
 // CRC-32C of the file's bytes, read in pieces of 1 MiB.
 [[nodiscard]] absl::StatusOr<uint32_t> DigestFile(const std::string& path);
