@@ -48,7 +48,8 @@ class TrainingRunTest(unittest.TestCase):
 
     def test_commands_of_the_quick_start_work(self):
         commands = quick_start()
-        self.assertGreaterEqual({command[1] for command in commands}, {"convert", "check", "stats", "info", "batch", "clocks"})
+        names = {command[1] for command in commands}
+        self.assertGreaterEqual(names, {"convert", "check", "stats", "info", "batch", "clocks"})
         with tempfile.TemporaryDirectory() as folder:
             os.symlink(HERE, os.path.join(folder, "examples"))
             for command in commands:
@@ -58,7 +59,8 @@ class TrainingRunTest(unittest.TestCase):
                     self.assertNotEqual(ran.stdout, "", shlex.join(command))
             out = os.path.join(folder, "run-out")
             for directory, end in (("pstats", ".prof"), ("chrome", ".json.gz"), ("kiln", ".kiln")):
-                self.assertEqual(sorted(os.listdir(os.path.join(out, directory))), [f"rank-{rank}{end}" for rank in range(4)])
+                have = sorted(os.listdir(os.path.join(out, directory)))
+                self.assertEqual(have, [f"rank-{rank}{end}" for rank in range(4)])
             with open(os.path.join(out, "manifest.json"), encoding="utf-8") as file:
                 manifest = json.load(file)
             self.assertEqual(manifest["summary"], {"done": 4, "salvaged": 0, "failed": 0, "missing": 0})

@@ -4,18 +4,19 @@
     python3 tests/batch_measure.py --tracekiln bazel-opt-bin/tools/tracekiln \\
         --tracegen bazel-opt-bin/tools/tracegen/tracegen --directory /tmp/measure
 
-Everything is made in --directory, which must not exist, and removed. One line of the table per claim: what was measured,
-the number, what it has to be. The exit status is 1 if one is missed.
+Everything is made in --directory, which must not exist, and removed. One line of the table per claim: what was
+measured, the number, what it has to be. The exit status is 1 if one is missed.
 
-  large   64 ranks of 50 MB of JSON as .json.gz to .kiln. A round is first some of the ranks one after the other, each by
-          `convert --jobs 1` on one core, then all of them by one batch on all cores: its wall time against the sum of
-          single-core times over the number of cores. Rounds in which other processes took over a tenth of the cores say
-          more about those and are done again, up to --rounds × 4 in all; the ratio is the median of the others. Peak
-          memory is the greatest sum of resident sizes of all processes of the batch, looked at every 10 ms, which counts
-          shared pages several times.
+  large   64 ranks of 50 MB of JSON as .json.gz to .kiln. A round is first some of the ranks one after the other, each
+          by `convert --jobs 1` on one core, then all of them by one batch on all cores: its wall time against the sum
+          of single-core times over the number of cores. Rounds in which other processes took over a tenth of the cores
+          say more about those and are done again, up to --rounds × 4 in all; the ratio is the median of the others.
+          Peak memory is the greatest sum of resident sizes of all processes of the batch, looked at every 10 ms, which
+          counts shared pages several times.
   small   1,024 ranks of 1 MB of JSON, plain, to .kiln; then the same command again, which skips all of them.
   info    `tracekiln info` on 10,000 files, names of one small .json.gz copied.
-  memory  The peak of a worker for one rank of 50 MB and of 1 MB, by format, against the model in tools/batch/admission.h.
+  memory  The peak of a worker for one rank of 1, 50 and 400 MB, by format, against the model in
+          tools/batch/admission.h.
 """
 
 import argparse
@@ -84,7 +85,9 @@ def expected_peak(size, is_compressed, formats, threads=1):
     """As ExpectedPeakBytes does."""
     mib = 1 << 20
     text = size * (16 if is_compressed else 1)
-    held = [min(64 * mib, text // 8) + text // 16 if name == "chrome" else text // 6 for name in formats if name != "kiln"]
+    held = [
+        min(64 * mib, text // 8) + text // 16 if name == "chrome" else text // 6 for name in formats if name != "kiln"
+    ]
     return min((24 + 20 * threads) * mib, 16 * mib + 4 * text) + max(held, default=0)
 
 
@@ -120,15 +123,16 @@ class Measurement:
             start, (busy, own) = time.monotonic(), busy_seconds()
             alone = []
             for rank in sample:
-                command = [self.args.tracekiln, "convert", os.path.join(directory, f"rank-{rank}.json.gz"), "--to", "kiln", "--jobs", "1"]
-                alone.append(run([*command, "--quiet", "-o", self.path("alone.kiln")], min(os.sched_getaffinity(0)))[0])
+                command = [self.args.tracekiln, "convert", os.path.join(directory, f"rank-{rank}.json.gz")]
+                command += ["--to", "kiln", "--jobs", "1", "--quiet", "-o", self.path("alone.kiln")]
+                alone.append(run(command, min(os.sched_getaffinity(0)))[0])
             shutil.rmtree(out, ignore_errors=True)
             seconds, peak = self.batch(directory, out, "--memory", self.args.memory)
             ratio = seconds / (statistics.mean(alone) * 64 / self.cores)
             busy_after, own_after = busy_seconds()
             others = (busy_after - busy - own_after + own) / (time.monotonic() - start) / self.cores
-            print(f"  {seconds:.2f} s, single-core {statistics.mean(alone):.3f} s a rank, ratio {ratio:.3f}, peak {peak / 1e6:.0f} MB, "
-                  f"other processes {others:.0%} of the cores", file=sys.stderr)
+            print(f"  {seconds:.2f} s, single-core {statistics.mean(alone):.3f} s a rank, ratio {ratio:.3f}, "
+                  f"peak {peak / 1e6:.0f} MB, other processes {others:.0%} of the cores", file=sys.stderr)
             peaks.append(peak)
             if others <= 0.1:
                 ratios.append(ratio)
@@ -138,8 +142,9 @@ class Measurement:
         if not ratios:
             raise SystemExit("other processes were too busy for a measurement")
         ratio = statistics.median(ratios)
-        self.row(f"64 × 50 MB `.json.gz` → `.kiln`: wall ÷ (Σ single-core ÷ {self.cores} cores), median of {len(ratios)} rounds "
-                 f"({min(ratios):.2f} to {max(ratios):.2f})", f"{ratio:.2f} ({seconds:.1f} s in the last)", "≤ 1.15", ratio <= 1.15)
+        self.row(f"64 × 50 MB `.json.gz` → `.kiln`: wall ÷ (Σ single-core ÷ {self.cores} cores), "
+                 f"median of {len(ratios)} rounds ({min(ratios):.2f} to {max(ratios):.2f})",
+                 f"{ratio:.2f} ({seconds:.1f} s in the last)", "≤ 1.15", ratio <= 1.15)
         budget = int(self.args.memory.removesuffix("MB")) * 10**6
         self.row(f"the same: peak of all processes, `--memory {self.args.memory}`", f"{max(peaks) / 1e6:.0f} MB",
                  f"≤ {budget / 1e6:.0f} MB", max(peaks) <= budget)
@@ -170,7 +175,8 @@ class Measurement:
             with gzip.open(os.path.join(directory, f"rank-{rank}.json.gz"), "wb", compresslevel=1) as file:
                 file.write(text)
         seconds = statistics.median(run([self.args.tracekiln, "info", directory])[0] for _ in range(3))
-        self.row(f"`info` on 10,000 `.json.gz` of {len(content) // 1000} kB of JSON each, median of 3", f"{seconds:.2f} s", "< 2 s", seconds < 2)
+        self.row(f"`info` on 10,000 `.json.gz` of {len(content) // 1000} kB of JSON each, median of 3",
+                 f"{seconds:.2f} s", "< 2 s", seconds < 2)
         shutil.rmtree(directory)
         shutil.rmtree(one)
 
