@@ -485,11 +485,12 @@ const Command& BatchCommand() {
         {},
         RunBatch};
     c->flags = {
-        {"to", 't', "FORMAT,…", "formats to write; tracekiln formats lists them"},
+        {"to", 't', "FORMAT[,FORMAT]", "formats to write; tracekiln formats lists them"},
         {"output", 'o', "OUT", "directory to write to: new, empty, or of an earlier batch"},
         {"ranks", 0, "LIST", "only these, such as 0,3,8-15"},
         {"layout", 0, "RE2", "rule for paths, with groups named rank, step, run or kind, instead of the known layouts"},
         {"memory", 0, "SIZE", "what all workers together may use: 8GB, or 80% of the machine's (default)"},
+        {"jobs", 'j', "N", "traces at the same time; default: as many as --memory allows, at most one per core"},
         {"timeout", 0, "SECONDS", "end a trace that takes longer; default: never"},
         {"compress", 0, "HOW", "of Chrome JSON: none, gzip (default) or zstd, also with a level (zstd:9)"},
         {"force", 0, "", "do again what is done"},

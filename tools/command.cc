@@ -14,7 +14,9 @@ constexpr absl::string_view kWhatItIs =
 
 std::vector<Flag> FlagsOf(const Command& command) {
   std::vector<Flag> flags = command.flags;
-  flags.push_back({"jobs", 'j', "N", "threads to use; default: one per core"});
+  // A command may say in its own words what its jobs are.
+  const bool has_jobs = std::any_of(flags.begin(), flags.end(), [](const Flag& flag) { return flag.name == "jobs"; });
+  if (!has_jobs) flags.push_back({"jobs", 'j', "N", "threads to use; default: one per core"});
   flags.push_back({"quiet", 'q', "", "nothing on standard error but errors"});
   flags.push_back({"help", 'h', "", "this text"});
   return flags;
