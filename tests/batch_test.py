@@ -346,8 +346,7 @@ class NameTest(RunTest):
         for name in plain_bytes:
             self.assertTrue(got[name] == want[name], name)
         self.assertIn(f"({RANKS} before)", self.batch(*self.arguments, "-o", reference))
-        plan = os.path.join(reference, ".batch", "results", "rank-3.json")
-        os.unlink(plan)
+        os.unlink(os.path.join(reference, ".batch", "results", "rank-3.json"))
         self.assertIn(f"({RANKS - 1} before)", self.batch("--resume", reference))
 
     def test_messages_with_names_are_one_printable_line_each(self):
@@ -359,7 +358,6 @@ class NameTest(RunTest):
         for line in result.stderr.split(b"\n")[:-1]:
             self.assertRegex(line, rb"^(tracekiln: |  )")
         self.assertNotIn(b"\x1b", result.stderr)
-        result.stderr.decode("utf-8")
 
     def test_any_name_of_directories(self):
         directory, out = b"-run\n\"\xff'", b"-out\n\"\xff'"

@@ -128,6 +128,9 @@ absl::Status CheckOut(const std::string& out, bool is_forced) {
       absl::StrCat("\"", out, "\" holds files that are no batch's; take another directory, or --force"));
 }
 
+// Names of files may hold line breaks.
+std::string OneLine(absl::string_view message) { return Printable(message, message.npos); }
+
 std::string RankText(const std::vector<std::optional<int64_t>>& ranks, const std::vector<std::string>& tasks) {
   std::vector<int64_t> known;
   std::vector<std::string> others;
@@ -383,7 +386,7 @@ int RunBatch(const ParsedFlags& flags, CommandContext& context) {
   for (const batch::Finding& finding : plan->findings) {
     if (finding.severity == "warning") context.Warn(absl::StrCat(finding.code, ": ", finding.detail));
   }
-  for (const std::string& sentence : plan->not_converted) context.Warn(sentence);
+  for (const std::string& sentence : plan->not_converted) context.Warn(OneLine(sentence));
 
   if (absl::Status status = batch::MakeDirectories(out_flag); !status.ok()) return context.Fail(status);
   const absl::StatusOr<std::string> out = RealPath(out_flag);
