@@ -147,6 +147,8 @@ class BatchTest(unittest.TestCase):
         while time.monotonic() < deadline:
             self.assertIsNone(process.poll(), "the batch ended before a worker could be stopped")
             for name in os.listdir(running) if os.path.isdir(running) else []:
+                if TEMPORARY.search(name):
+                    continue
                 try:
                     with open(os.path.join(running, name), encoding="utf-8") as file:
                         pid = json.load(file)["pid"]

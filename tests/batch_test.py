@@ -541,12 +541,12 @@ class ProcessTest(RunTest):
 
     def test_a_time_limit(self):
         reference = self.reference()
-        process = self.start(*self.arguments, "--jobs", "1", "--timeout", "2", "-o", self.out)
+        process = self.start(*self.arguments, "--jobs", "1", "--timeout", "5", "-o", self.out)
         _, task = self.frozen_worker(process)
         _, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 3, err)
         self.assertIn(f"{task}: timed_out: ".encode(), err)
-        self.assertIn(b"took longer than 2 s", err)
+        self.assertIn(b"took longer than 5 s", err)
         self.assertEqual(self.states().pop(task), "timed_out")
         self.assertEqual(self.files_of(task), [])
         self.again()
