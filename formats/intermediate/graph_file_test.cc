@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<KilnReader>> Read(const std::string& bytes, const
 
 TEST(GraphFileTest, GraphAndProfileComeBack) {
   const Profile profile = GenerateProfile(3, 40);
-  for (const Graph& graph : {GenerateGraph(1, 300), GenerateOperatorGraph(2, 70'000), Graph()}) {
+  for (const Graph& graph : {GenerateGraph(1, 300), GenerateOperatorGraph(2, 2'000), Graph()}) {
     for (const Profile* with : {static_cast<const Profile*>(nullptr), &profile}) {
       const std::string bytes = Write(&graph, with);
       const auto reader = Read(bytes, {.strict = true});
@@ -93,7 +93,10 @@ TEST(GraphFileTest, ASecondGraphIsRefused) {
 }
 
 TEST(GraphFileTest, ATornGraphIsNone) {
-  const Graph graph = GenerateOperatorGraph(1, 140'000);
+  Graph graph;
+  for (uint64_t i = 0; i < 3; ++i) {
+    graph.AddNode(i, "n").inputs.values = graph.strings.Intern(std::string(5 << 20, static_cast<char>('a' + i)));
+  }
   const std::string whole = Write(&graph, nullptr);
   const auto reader = Read(whole);
   ASSERT_TRUE(reader.ok());
