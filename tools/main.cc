@@ -1,4 +1,5 @@
 // The program tracekiln: joins the commands with the process.
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -19,6 +20,8 @@ int main(int argc, char** argv) {
       &tools::CheckCommand(),   &tools::StatsCommand(),       &tools::DiffCommand(),       &tools::ClocksCommand(),
       &tools::FormatsCommand(), &tools::BatchWorkerCommand(), &tools::BatchMergeCommand(),
   };
+  // A file that may grow no further (ulimit -f) is an error of the write, as a full disk is, and no sudden death.
+  signal(SIGXFSZ, SIG_IGN);
   absl::StatusOr<std::unique_ptr<io::ByteSink>> out = io::CreateOutput("-");
   if (!out.ok()) {
     std::fprintf(stderr, "tracekiln: %s\n", std::string(out.status().message()).c_str());

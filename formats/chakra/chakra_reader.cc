@@ -116,7 +116,7 @@ class MessageParser {
 
   // After a message.
   Fault Check(size_t attributes) const {
-    if (attributes > Graph::kMaxAttributes) return {nullptr, "too many attributes"};
+    if (attributes > Graph::kMaxAttributes) return {nullptr, "a node with more than 65,536 attributes"};
     if (is_full_) return {nullptr, "too much text"};
     return {};
   }
@@ -347,7 +347,7 @@ absl::StatusOr<Graph> ReadChakra(io::ByteSource& source, const ReadChakraOptions
   absl::string_view message;
   absl::Status damage;
   uint64_t damage_offset = 0;
-  uint64_t whole_nodes = 0;
+  uint64_t whole_nodes = 0, skipped_nodes = 0;
   uint64_t first_unknown_field = 0, first_unknown_type = 0, first_without_value = 0, first_invalid_utf8 = 0;
   bool is_first = true;
   for (;; is_first = false) {
@@ -374,6 +374,15 @@ absl::StatusOr<Graph> ReadChakra(io::ByteSource& source, const ReadChakraOptions
     const bool is_metadata = is_first && !LooksLikeNode(message);
     if (is_first && !is_metadata) report->Note("no_metadata", damage_offset, "the first record is a node");
     const Fault fault = is_metadata ? parser.ParseMetadata(message) : parser.ParseNode(message);
+    if (fault.reason != nullptr && fault.at != nullptr && options.salvage && whole_nodes > 0) {
+      // Where the next record begins is known all the same.
+      report->salvaged = true;
+      report->Skip("malformed_node", damage_offset,
+                   absl::StrCat("at byte ", records.OffsetOf(fault.at), ": ", fault.reason));
+      graph.Truncate(whole_nodes);
+      ++skipped_nodes;
+      continue;
+    }
     if (fault.reason != nullptr) {
       damage_offset = records.OffsetOf(fault.at);
       damage =
@@ -409,7 +418,7 @@ absl::StatusOr<Graph> ReadChakra(io::ByteSource& source, const ReadChakraOptions
     report->Repair("trailing_damage", damage_offset, damage.message());
     graph.Truncate(whole_nodes);
   }
-  report->seen += whole_nodes;
+  report->seen += whole_nodes + skipped_nodes;
   report->imported += whole_nodes;
   if (tally.invalid_utf8 > 0) {
     report->Add(ImportReport::Severity::kRepaired, "invalid_utf8", first_invalid_utf8,

@@ -8,7 +8,7 @@
 // bytes, types of nodes as their numbers. Dependencies may be packed or not. A file of the schema before 0.0.4, whose
 // first record is a node already, is read as well.
 //
-// The report: seen = imported = nodes. Notes (odd but kept):
+// The report: seen = records of nodes, imported = nodes. Notes (odd but kept):
 //   no_metadata               the first record is a node
 //   unknown_field             a field that et_def.proto lacks
 //   unknown_node_type         a number above 7
@@ -18,6 +18,8 @@
 //   invalid_utf8              a text that is not UTF-8, each bad sequence replaced by U+FFFD
 //   zero_padding              nothing but zeros behind the last node
 //   trailing_damage           with salvage only: what is wrong with the rest of the file
+// Skipped, with salvage only, behind the first whole node:
+//   malformed_node            a record that is whole, but no node
 #ifndef TRACEKILN_FORMATS_CHAKRA_CHAKRA_READER_H_
 #define TRACEKILN_FORMATS_CHAKRA_CHAKRA_READER_H_
 

@@ -394,6 +394,21 @@ TEST(ChakraTest, MalformedMessagesAreErrorsWithTheirPlace) {
   }
 }
 
+TEST(ChakraTest, SalvagePassesOverRecordsThatAreNoNode) {
+  const std::string bytes =
+      Header() + Record(Field(1, 1)) + Record(Field(1, 2) + std::string("\x0f")) + Record(Field(1, 3));
+  EXPECT_TRUE(absl::IsInvalidArgument(Read(bytes).status()));
+  ImportReport report;
+  const absl::StatusOr<Graph> graph = Read(bytes, {.salvage = true}, &report);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  ASSERT_EQ(graph->nodes().size(), 2u);
+  EXPECT_EQ(graph->nodes()[1].id, 3u);
+  EXPECT_EQ(report.seen, 3u);
+  EXPECT_EQ(report.skipped(), 1u);
+  EXPECT_TRUE(report.IsBalanced());
+  EXPECT_TRUE(report.salvaged);
+}
+
 TEST(ChakraTest, HostileSizesCostNothing) {
   const std::string start = Header() + Record(Field(1, 5));
   std::string size;

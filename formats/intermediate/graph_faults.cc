@@ -111,6 +111,15 @@ class CycleFinder {
   std::vector<std::vector<uint32_t>> cycles_;
 };
 
+// A name in quotes, cut if it is long.
+std::string Quoted(absl::string_view name) {
+  constexpr size_t kMaxBytes = 80;
+  if (name.size() <= kMaxBytes) return absl::StrCat("\"", name, "\"");
+  size_t size = kMaxBytes;
+  while (size > 0 && (static_cast<unsigned char>(name[size]) & 0xc0) == 0x80) --size;
+  return absl::StrCat("\"", name.substr(0, size), "…\"");
+}
+
 // "1, 3 and 12 more"
 template <typename Items, typename Text>
 std::string Listed(const Items& items, Text text) {
@@ -197,9 +206,8 @@ void NoteGraphFaults(const Graph& graph, const GraphFaults& faults, ImportReport
   };
   add("duplicate_node_id", faults.duplicates.size(),
       Listed(faults.duplicates, [&](const GraphFaults::Duplicate& duplicate) {
-        return absl::StrCat("id ", duplicate.id, " is that of ", Listed(duplicate.nodes, [&](uint32_t node) {
-                              return absl::StrCat("\"", graph.name(node), "\"");
-                            }));
+        return absl::StrCat("id ", duplicate.id, " is that of ",
+                            Listed(duplicate.nodes, [&](uint32_t node) { return Quoted(graph.name(node)); }));
       }));
   add("ambiguous_dependency", faults.ambiguous.size(),
       absl::StrCat("nodes that depend on an id which several nodes have, taken for the first of them: ",

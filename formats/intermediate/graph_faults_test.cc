@@ -82,6 +82,15 @@ TEST(GraphFaultsTest, LongListsAreCut) {
             "no node has the id 4000, on which 21 depend: 5000, 6000, 6001, 6002, 6003, 6004, 6005, 6006 and 13 more");
 }
 
+TEST(GraphFaultsTest, LongNamesAreCutBetweenCharacters) {
+  Graph graph;
+  const std::string name = std::string(79, 'x') + "\xe6\xbc\xa2" + std::string(1'000'000, 'y');
+  Add(&graph, 1, {}, name);
+  Add(&graph, 1, {}, name);
+  const std::string shown = "\"" + std::string(79, 'x') + "…\"";
+  EXPECT_EQ(Detail(graph, "duplicate_node_id"), "id 1 is that of " + shown + ", " + shown);
+}
+
 TEST(GraphFaultsTest, DeepChainsNeedNoStack) {
   Graph graph;
   for (uint64_t id = 1'000'000; id > 0; --id) Add(&graph, id, {id - 1});

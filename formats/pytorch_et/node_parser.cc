@@ -1,5 +1,7 @@
 #include "formats/pytorch_et/node_parser.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -72,9 +74,13 @@ bool Convert(AttributeType type, ParsedAttribute* attribute) {
   return ok;
 }
 
+// A longer name is not looked for: a file of many broken nodes would be searched to its end for each.
+constexpr ptrdiff_t kMaxLiteralName = 8192;
+
 // Where a name that begins at `p` ends by the layout of PyTorch's writer: at the quote of `", "ctrl_deps": N,` behind
-// which "inputs" follows. Null: nowhere before `end`.
+// which "inputs" follows. Null: nowhere before `end`, or too far away.
 const char* FindLiteralNameEnd(const char* p, const char* end) {
+  end = std::min(end, p + std::min<ptrdiff_t>(kMaxLiteralName, end - p));
   constexpr absl::string_view kBehindName = "\", \"ctrl_deps\": ";
   const absl::string_view text(p, static_cast<size_t>(end - p));
   for (size_t at = text.find(kBehindName); at != absl::string_view::npos; at = text.find(kBehindName, at + 1)) {
@@ -144,6 +150,7 @@ const char* NodeParser::Parse(const char* p, const char* end, ParsedNode* node, 
   end_ = end;
   error_ = error;
   literal_name_end_ = nullptr;
+  needs_more_ = false;
   const char* const after = ParseObject(p, node);
   if (after != nullptr && !has_key_between_name_and_deps_) return after;
   // Perhaps the name is not escaped. Then a string may seem to go on to the end of the text, too.
@@ -152,7 +159,7 @@ const char* NodeParser::Parse(const char* p, const char* end, ParsedNode* node, 
   const char* const name_end = FindLiteralNameEnd(name_begin, end);
   if (name_end == nullptr) {
     // The name may be cut off with the text.
-    if (after == nullptr && end - name_begin < (1 << 16)) error->is_truncation = true;
+    needs_more_ = after == nullptr && end - name_begin < kMaxLiteralName;
     return after;
   }
   const json::Error first_error = *error;
@@ -305,6 +312,7 @@ const char* NodeParser::ParseValue(const char* p, const char* end, ParsedAttribu
   end_ = end;
   error_ = error;
   damages_.clear();
+  needs_more_ = false;
   return ParseAttributeValue(p, attribute);
 }
 

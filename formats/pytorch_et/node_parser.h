@@ -52,6 +52,9 @@ class NodeParser : private json::DamageSink {
   // The same for any value, with the type that fits it.
   const char* ParseValue(const char* p, const char* end, ParsedAttribute* attribute, json::Error* error);
 
+  // After a failed call: more text might show that a name is one that was not escaped.
+  bool needs_more() const { return needs_more_; }
+
   // Damage that the last call mended, and where.
   const std::vector<std::pair<json::Damage, const char*>>& damages() const { return damages_; }
 
@@ -80,6 +83,7 @@ class NodeParser : private json::DamageSink {
   // Set where a node's name is to be taken as it stands, up to here.
   const char* literal_name_end_ = nullptr;
   bool has_key_between_name_and_deps_ = false;
+  bool needs_more_ = false;
 };
 
 }  // namespace tracekiln::pytorch_et

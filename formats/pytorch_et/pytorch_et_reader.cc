@@ -168,7 +168,7 @@ class EtReader {
   // Calls parse(p, end, &error) with more and more text until it is whole, and moves behind it.
   template <typename Parse>
   absl::Status ParseWhole(Parse parse) {
-    for (;;) {
+    for (bool is_all = false;;) {
       json::Error error;
       const char* const after = parse(begin_, end_, &error);
       // A number may go on behind the end of what was read.
@@ -177,12 +177,16 @@ class EtReader {
         begin_ = const_cast<char*>(after);
         return absl::OkStatus();
       }
-      const bool may_need_more = after != nullptr || error.is_truncation;
+      const bool may_need_more = after != nullptr || error.is_truncation || parser_.needs_more();
       if (may_need_more && static_cast<size_t>(end_ - begin_) > kMaxNodeBytes) {
         error_offset_ = OffsetOf(begin_);
         return absl::ResourceExhaustedError("a node or value of more than 256 MiB");
       }
-      if (may_need_more && Fill()) continue;
+      if (may_need_more && !is_all) {
+        // Also if there is no more: the text may have moved, and the error with it.
+        is_all = !Fill();
+        continue;
+      }
       if (after != nullptr) {
         // It ends with the file.
         CountDamage();

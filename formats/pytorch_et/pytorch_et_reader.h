@@ -17,7 +17,7 @@
 //
 // PyTorch writes the names of nodes without escaping them: a quote or backslash in an annotation makes the whole file
 // invalid JSON. Its layout tells where a name ends (`"id": N, "name": "…", "ctrl_deps": N,` and then "inputs"), so
-// that such a name is taken as it stands and counted. A name that is valid JSON is read as JSON.
+// that such a name (of up to 8 KiB) is taken as it stands and counted. A name that is valid JSON is read as JSON.
 // Source: pytorch/pytorch, torch/csrc/profiler/standalone/execution_trace_observer.cpp.
 //
 // One pass; memory is that of the graph and of the largest node.

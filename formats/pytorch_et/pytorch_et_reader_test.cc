@@ -288,6 +288,32 @@ TEST(PytorchEtTest, SalvageSkipsNodesThatCantBeRead) {
   EXPECT_TRUE(report.salvaged);
 }
 
+TEST(PytorchEtTest, ErrorsSayTheByte) {
+  const std::string good = File({Node(3, "one", 1), Node(4, "two", 1), Root()});
+  for (const absl::string_view number : {"18446744073709551616", "-1", "\"x\""}) {
+    const size_t at = good.find("\"id\": 4") + 6;
+    const std::string bad = good.substr(0, at) + std::string(number) + good.substr(at + 1);
+    const absl::Status status = Read(bad).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_EQ(std::string(status.message()).substr(0, 8 + absl::StrCat(at).size()), absl::StrCat("t.json:", at, ":"))
+        << status;
+  }
+}
+
+TEST(PytorchEtTest, SalvageIsLinearInBrokenNodes) {
+  // None of them is laid out so that its name could be mended. A search to the end of the text for each would take
+  // hours.
+  std::string text = "{\"schema\": \"x\", \"nodes\": [{\"id\":1,\"name\":\"whole\",\"ctrl_deps\":1}";
+  for (int i = 0; i < 100'000; ++i) text += ",{\"id\":2,\"name\":\"x\"1\"y\",\"ctrl_deps\":0}";
+  ImportReport report;
+  const absl::StatusOr<Graph> graph = Read(text + "]}", {.salvage = true}, &report);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(graph->nodes().size(), 1u);
+  // Behind the last there is none to go on with.
+  EXPECT_EQ(report.skipped(), 99'999u);
+  EXPECT_NE(report.Find("trailing_damage"), nullptr);
+}
+
 TEST(PytorchEtTest, OtherFilesAreRefused) {
   for (const absl::string_view text :
        {"", "[]", "{", "{}", "{\"schema\": \"x\"}", "{\"schema\": \"x\", \"nodes\": {}}", "{\"nodes\": [1]}",
