@@ -41,7 +41,8 @@ class StringPool {
       if (s.id == kEmpty) return InsertNew(text, hash);
       if (s.hash == hash) {
         const absl::string_view known = Get(StringId{s.id});
-        if (known.size() == text.size() && std::memcmp(known.data(), text.data(), text.size()) == 0) {
+        // memcmp may not be given null, as an empty text may be.
+        if (known.size() == text.size() && (text.empty() || std::memcmp(known.data(), text.data(), text.size()) == 0)) {
           return StringId{s.id};
         }
       }

@@ -11,6 +11,13 @@
 namespace tracekiln {
 namespace {
 
+TEST(StringPoolTest, AnEmptyTextMayBeNull) {
+  StringPool pool;
+  const StringId empty = pool.Intern("");
+  EXPECT_EQ(pool.Intern(absl::string_view()), empty);
+  EXPECT_EQ(pool.Find(absl::string_view()), empty);
+}
+
 TEST(StringPoolTest, NumbersByFirstAppearance) {
   StringPool pool;
   EXPECT_EQ(Index(pool.Intern("b")), 0u);
