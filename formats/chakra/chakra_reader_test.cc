@@ -330,6 +330,16 @@ TEST(ChakraTest, FilesWithoutMetadataOrNodesAreRead) {
   EXPECT_EQ(Read("").status().message(), "t.et:0: the file is empty (0 whole nodes precede)");
 }
 
+TEST(ChakraTest, ANodeOfNothingButZerosIsANode) {
+  Graph graph;
+  graph.AddNode(0, "");
+  graph.AddNode(0, kNoString);
+  const absl::StatusOr<Graph> read = Read(Write(graph));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->nodes().size(), 2u);
+  EXPECT_EQ(Parse(Write(graph)).nodes.size(), 2u);
+}
+
 TEST(ChakraTest, ZerosBehindTheLastNodeArePadding) {
   const std::string bytes = Header() + Record(Field(1, 2));
   ImportReport report;

@@ -52,6 +52,8 @@ class ChakraWriter {
     AppendIo(kNodeOutputs, node.outputs);
     AppendAttributes(kNodeAttr, graph_.attributes(i));
     AppendRaw(node.unknown_fields, &record_);
+    // A record of 0 bytes is the end for Python's reader, and padding for ours.
+    if (record_.empty()) w.Varint(kNodeId, 0);
   }
 
   void AppendText(uint32_t field, StringId id, std::string* out) const {
