@@ -187,6 +187,15 @@ class Cases(unittest.TestCase):
         self.assertEqual(found["graph_faults"]["ambiguous"], [8])
         self.assertEqual(found["graph"]["nodes"], 5)
 
+    def test_107_cut_records(self):
+        node, prefix = self.path(107, "input.node.et"), self.path(107, "input.prefix.et")
+        self.refused(node, ".et:41: expected a record of 55 bytes, got 12 and the end of the file (2 whole nodes precede)")
+        self.refused(prefix, ".et:41: the file ends inside the size of a record (2 whole nodes precede)")
+        for path in (node, prefix):
+            result = run("check", "--salvage", "--format", "json", path)
+            self.assertEqual(result.returncode, 3)
+            self.assertEqual(json.loads(result.stdout)["graph"]["nodes"], 2)
+
     def test_108_empty_and_header_only(self):
         self.refused(self.path(108, "input.empty.et"), "empty")
         found = self.check(self.path(108, "input.header.et"))
