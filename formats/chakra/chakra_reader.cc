@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -28,13 +28,9 @@ struct Fault {
   const char* reason = nullptr;  // null: none
 };
 
-// What the reader counts while it fills a graph.
-struct Tally {
-  uint64_t unknown_fields = 0;
-  uint64_t unknown_types = 0;
-  uint64_t attributes_without_value = 0;
-  uint64_t invalid_utf8 = 0;
-};
+// Odd things of a message, by their reasons in the report.
+constexpr absl::string_view kUnknownField = "unknown_field", kUnknownNodeType = "unknown_node_type",
+                            kAttributeWithoutValue = "attribute_without_value", kInvalidUtf8 = "invalid_utf8";
 
 // Appends the field that `r` is at to *out as it stands.
 void KeepField(WireReader* r, std::string* out) {
@@ -46,11 +42,15 @@ void KeepField(WireReader* r, std::string* out) {
 // Parses messages into a graph. One object per file; the strings serve as buffers.
 class MessageParser {
  public:
-  explicit MessageParser(Graph* graph, Tally* tally) : graph_(graph), tally_(tally) {}
+  explicit MessageParser(Graph* graph) : graph_(graph) {}
+
+  // What is odd about the last message. Each stands as often as it occurs.
+  const std::vector<absl::string_view>& remarks() const { return remarks_; }
 
   Fault ParseMetadata(absl::string_view message) {
     WireReader r(message);
     unknown_.clear();
+    remarks_.clear();
     while (r.NextField()) {
       switch (r.field()) {
         case kMetadataVersion: graph_->version = InternText(r.Bytes()); break;
@@ -61,7 +61,10 @@ class MessageParser {
       }
     }
     if (!r.ok()) return {r.field_begin(), "malformed field of the metadata"};
-    if (!unknown_.empty()) ++tally_->unknown_fields, graph_->unknown_fields = Intern(unknown_);
+    if (!unknown_.empty()) {
+      remarks_.push_back(kUnknownField);
+      graph_->unknown_fields = Intern(unknown_);
+    }
     return Check(graph_->graph_attributes().size());
   }
 
@@ -70,6 +73,7 @@ class MessageParser {
     const size_t attributes_before = graph_->attributes().size();
     WireReader r(message);
     unknown_.clear();
+    remarks_.clear();
     while (r.NextField()) {
       switch (r.field()) {
         case kNodeId: node.id = r.Varint(); break;
@@ -94,8 +98,11 @@ class MessageParser {
       }
     }
     if (!r.ok()) return {r.field_begin(), "malformed field of a node"};
-    if (!unknown_.empty()) ++tally_->unknown_fields, node.unknown_fields = Intern(unknown_);
-    if (NodeTypeName(node.type).empty()) ++tally_->unknown_types;
+    if (!unknown_.empty()) {
+      remarks_.push_back(kUnknownField);
+      node.unknown_fields = Intern(unknown_);
+    }
+    if (NodeTypeName(node.type).empty()) remarks_.push_back(kUnknownNodeType);
     return Check(graph_->attributes().size() - attributes_before);
   }
 
@@ -110,7 +117,7 @@ class MessageParser {
   StringId InternText(absl::string_view text) {
     text_.clear();
     if (json::AppendAsUtf8(text, &text_)) return Intern(text);
-    ++tally_->invalid_utf8;
+    remarks_.push_back(kInvalidUtf8);
     return Intern(text_);
   }
 
@@ -174,10 +181,10 @@ class MessageParser {
     if (!r.ok()) return {r.field_begin(), "malformed attribute"};
     if (IsList(attribute.type)) attribute.value = Index(Intern(list_));
     if (attribute.name == kNoString) attribute.name = Intern("");
-    if (attribute.type == AttributeType::kNone) ++tally_->attributes_without_value;
+    if (attribute.type == AttributeType::kNone) remarks_.push_back(kAttributeWithoutValue);
     graph_->AddAttribute(attribute);
     if (doc != kNoString || !unknown.empty()) {
-      if (!unknown.empty()) ++tally_->unknown_fields;
+      if (!unknown.empty()) remarks_.push_back(kUnknownField);
       graph_->AddExtra(
           {static_cast<uint32_t>(graph_->attributes().size() - 1), doc, unknown.empty() ? kNoString : Intern(unknown)});
     }
@@ -227,7 +234,7 @@ class MessageParser {
   }
 
   Graph* const graph_;
-  Tally* const tally_;
+  std::vector<absl::string_view> remarks_;
   bool is_full_ = false;
   std::string unknown_;
   std::string list_;
@@ -245,6 +252,10 @@ bool LooksLikeNode(absl::string_view message) {
     r.Skip();
   }
   return r.ok() && is_node;
+}
+
+bool HasUnknownField(const MessageParser& parser) {
+  return std::count(parser.remarks().begin(), parser.remarks().end(), kUnknownField) > 0;
 }
 
 // The records of a file, one after another.
@@ -341,14 +352,12 @@ absl::StatusOr<Graph> ReadChakra(io::ByteSource& source, const ReadChakraOptions
   ImportReport unused;
   if (report == nullptr) report = &unused;
   Graph graph;
-  Tally tally;
-  MessageParser parser(&graph, &tally);
+  MessageParser parser(&graph);
   RecordReader records(source);
   absl::string_view message;
   absl::Status damage;
   uint64_t damage_offset = 0;
   uint64_t whole_nodes = 0, skipped_nodes = 0;
-  uint64_t first_unknown_field = 0, first_unknown_type = 0, first_without_value = 0, first_invalid_utf8 = 0;
   bool is_first = true;
   for (;; is_first = false) {
     absl::StatusOr<bool> more = records.Next(&message);
@@ -361,7 +370,6 @@ absl::StatusOr<Graph> ReadChakra(io::ByteSource& source, const ReadChakraOptions
       if (is_first) damage = absl::InvalidArgumentError("the file is empty");
       break;
     }
-    const Tally before = tally;
     if (message.empty() && !is_first) {
       if (!options.strict && records.OnlyZerosFollow()) {
         report->Repair("zero_padding", damage_offset, "nothing but zeros behind the last node");
@@ -390,21 +398,19 @@ absl::StatusOr<Graph> ReadChakra(io::ByteSource& source, const ReadChakraOptions
       break;
     }
     if (!is_metadata) ++whole_nodes;
-    if (tally.unknown_fields > before.unknown_fields && before.unknown_fields == 0) first_unknown_field = damage_offset;
-    if (tally.unknown_types > before.unknown_types && before.unknown_types == 0) first_unknown_type = damage_offset;
-    if (tally.attributes_without_value > before.attributes_without_value && before.attributes_without_value == 0) {
-      first_without_value = damage_offset;
+    for (const absl::string_view remark : parser.remarks()) {
+      if (remark == kInvalidUtf8) {
+        report->Repair(remark, damage_offset, "texts that are not UTF-8, which Python's protobuf refuses");
+      } else {
+        report->Note(remark, damage_offset);
+      }
     }
-    if (tally.invalid_utf8 > before.invalid_utf8 && before.invalid_utf8 == 0) first_invalid_utf8 = damage_offset;
-    if (tally.invalid_utf8 > 0 && options.strict) {
+    if (options.strict && report->Find(kInvalidUtf8) != nullptr) {
       damage = absl::InvalidArgumentError("a text that is not UTF-8");
       break;
     }
   }
   report->input_bytes = source.position();
-  const auto note = [&](absl::string_view reason, uint64_t offset, uint64_t count) {
-    if (count > 0) report->Add(ImportReport::Severity::kNote, reason, offset, "", count);
-  };
   if (!damage.ok()) {
     const bool may_salvage = options.salvage && whole_nodes > 0 && !absl::IsResourceExhausted(damage);
     const bool is_of_source = !source.status().ok();
@@ -420,13 +426,6 @@ absl::StatusOr<Graph> ReadChakra(io::ByteSource& source, const ReadChakraOptions
   }
   report->seen += whole_nodes + skipped_nodes;
   report->imported += whole_nodes;
-  if (tally.invalid_utf8 > 0) {
-    report->Add(ImportReport::Severity::kRepaired, "invalid_utf8", first_invalid_utf8,
-                "texts that are not UTF-8, which Python's protobuf refuses", tally.invalid_utf8);
-  }
-  note("unknown_field", first_unknown_field, tally.unknown_fields);
-  note("unknown_node_type", first_unknown_type, tally.unknown_types);
-  note("attribute_without_value", first_without_value, tally.attributes_without_value);
   if (whole_nodes == 0) report->Note("no_nodes", ImportReport::kNoOffset, "the file has metadata and no node");
   NoteGraphFaults(graph, FindGraphFaults(graph), report);
   return graph;
@@ -442,11 +441,10 @@ int SniffChakra(absl::string_view head) {
   const absl::string_view first = rest.substr(0, size);
   rest.remove_prefix(size);
   Graph graph;
-  Tally tally;
-  MessageParser parser(&graph, &tally);
+  MessageParser parser(&graph);
   const bool is_node = LooksLikeNode(first);
   const Fault fault = is_node ? parser.ParseNode(first) : parser.ParseMetadata(first);
-  if (fault.reason != nullptr || tally.unknown_fields > 0) return 0;
+  if (fault.reason != nullptr || HasUnknownField(parser)) return 0;
   const bool says_something =
       is_node ? graph.nodes()[0].name != kNoString : graph.version != kNoString || !graph.graph_attributes().empty();
   if (size > 0 && !says_something) return 0;
@@ -457,7 +455,7 @@ int SniffChakra(absl::string_view head) {
   const bool is_whole = second.ok() && second_size > 0 && second_size <= body.size();
   if (is_whole) {
     const Fault of_node = parser.ParseNode(body.substr(0, second_size));
-    if (of_node.reason == nullptr && tally.unknown_fields == 0) return 85;
+    if (of_node.reason == nullptr && !HasUnknownField(parser)) return 85;
   }
   return size > 0 ? 60 : 0;
 }

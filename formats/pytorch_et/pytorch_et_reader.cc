@@ -95,28 +95,11 @@ class EtReader {
     }
     report_->imported += imported_;
     report_->seen += imported_ + skipped_;
-    const auto note = [&](absl::string_view reason, const Tally& tally, absl::string_view detail) {
-      if (tally.count > 0) {
-        report_->Add(ImportReport::Severity::kNote, reason, tally.first_offset, detail, tally.count);
-      }
-    };
-    note("attribute_type_mismatch", type_mismatches_, "a value that is not of the type which the file names");
-    note("truncated_list", cut_lists_, "a list of 4096 entries, where PyTorch cuts longer ones");
-    note("unequal_lists", unequal_lists_, "values, shapes and types of different lengths");
     NoteGraphFaults(graph_, FindGraphFaults(graph_), report_);
     return std::move(graph_);
   }
 
  private:
-  struct Tally {
-    uint64_t count = 0;
-    uint64_t first_offset = 0;
-    void Add(uint64_t offset, uint64_t n = 1) {
-      if (n > 0 && count == 0) first_offset = offset;
-      count += n;
-    }
-  };
-
   // Of the element that was parsed last; parser_ points into the buffer as it was then.
   void CountDamage() {
     for (const auto& [damage, at] : parser_.damages()) report_->Repair(json::DamageName(damage), OffsetOf(at));
@@ -339,15 +322,20 @@ class EtReader {
       const auto intern = [&](ParsedNode::Io which) { return texts[which].empty() ? kNoString : Intern(texts[which]); };
       io = {intern(ParsedNode::kValues), intern(ParsedNode::kShapes), intern(ParsedNode::kTypes),
             intern(ParsedNode::kStrides)};
-      cut_lists_.Add(offset, HasCutList(texts[ParsedNode::kValues]) ? 1 : 0);
+      if (HasCutList(texts[ParsedNode::kValues])) {
+        report_->Note("truncated_list", offset, "a list of 4096 entries, where PyTorch cuts longer ones");
+      }
       const size_t values = ElementCount(texts[ParsedNode::kValues]);
       const bool is_unequal =
           ElementCount(texts[ParsedNode::kShapes]) != values || ElementCount(texts[ParsedNode::kTypes]) != values;
-      unequal_lists_.Add(offset, is_unequal ? 1 : 0);
+      if (is_unequal) report_->Note("unequal_lists", offset, "values, shapes and types of different lengths");
     }
     for (const uint64_t dep : node_.control_deps) graph_.AddControlDep(dep);
     for (size_t i = 0; i < node_.attribute_count; ++i) AddAttribute(node_.attributes[i]);
-    type_mismatches_.Add(offset, node_.type_mismatches);
+    if (node_.type_mismatches > 0) {
+      report_->Add(ImportReport::Severity::kNote, "attribute_type_mismatch", offset,
+                   "a value that is not of the type which the file names", node_.type_mismatches);
+    }
     if (node_.literal_name != nullptr) report_->Repair("unescaped_name", name_offset_, node_.name);
     if (is_full_) {
       error_offset_ = offset;
@@ -372,7 +360,6 @@ class EtReader {
   bool has_nodes_ = false;
   bool is_full_ = false;
   uint64_t imported_ = 0, skipped_ = 0;
-  Tally type_mismatches_, cut_lists_, unequal_lists_;
 };
 
 }  // namespace
