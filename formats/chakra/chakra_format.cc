@@ -12,6 +12,7 @@
 #include "formats/intermediate/event_batch.h"
 #include "formats/intermediate/graph.h"
 #include "formats/intermediate/ids.h"
+#include "formats/intermediate/import_report.h"
 #include "formats/intermediate/trace_source.h"
 #include "formats/io/byte_sink.h"
 #include "formats/io/byte_source.h"
@@ -21,20 +22,13 @@
 namespace tracekiln {
 namespace {
 
+absl::StatusOr<Graph> Read(io::ByteSource& source, const ImportOptions& options, ImportReport* report) {
+  return chakra::ReadChakra(source, {options.strict, options.salvage}, report);
+}
+
 absl::StatusOr<std::unique_ptr<TraceSource>> Open(std::unique_ptr<io::Input> input, const ImportOptions& options,
                                                   io::Executor&) {
-  if (!options.format.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("format chakra: unknown import option \"", options.format[0].first, "\""));
-  }
-  const std::unique_ptr<io::ByteSource> stream = input->Stream();
-  if (stream == nullptr) return absl::FailedPreconditionError(absl::StrCat(input->name(), ": was read already"));
-  TraceInfo info;
-  info.source_format = "chakra";
-  info.source_name = input->name();
-  absl::StatusOr<Graph> graph = chakra::ReadChakra(*stream, {options.strict, options.salvage}, &info.report);
-  if (!graph.ok()) return graph.status();
-  return MakeGraphSource(*std::move(graph), std::move(info));
+  return OpenGraph("chakra", std::move(input), options, &Read);
 }
 
 absl::Status CheckOptions(const ExportOptions& options) {

@@ -1,10 +1,8 @@
 // Reads any bytes as a Chakra trace. What can be read must survive being written and read again, and must not depend on
 // how the bytes arrive.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -16,6 +14,7 @@
 #include "formats/intermediate/testing/graph_equality.h"
 #include "formats/io/byte_sink.h"
 #include "formats/io/byte_source.h"
+#include "formats/io/testing/slow_source.h"
 
 namespace {
 
@@ -27,23 +26,6 @@ void Require(bool condition) {
   if (!condition) std::abort();
 }
 
-class SlowSource final : public tracekiln::io::ByteSource {
- public:
-  explicit SlowSource(absl::string_view bytes) : ByteSource("fuzz"), bytes_(bytes) {}
-
- protected:
-  size_t ReadSome(char* out, size_t size) override {
-    const size_t part = std::min({size, size_t{7}, bytes_.size() - next_});
-    std::memcpy(out, bytes_.data() + next_, part);
-    next_ += part;
-    return part;
-  }
-
- private:
-  const absl::string_view bytes_;
-  size_t next_ = 0;
-};
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -53,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     ImportReport report, slow_report;
     const auto source = tracekiln::io::MakeMemorySource(bytes, "fuzz");
     const absl::StatusOr<Graph> graph = tracekiln::chakra::ReadChakra(*source, {false, salvage}, &report);
-    SlowSource slow(bytes);
+    tracekiln::io::SlowSource slow(bytes, 7, "fuzz");
     const absl::StatusOr<Graph> again = tracekiln::chakra::ReadChakra(slow, {false, salvage}, &slow_report);
     Require(graph.ok() == again.ok());
     if (!graph.ok()) {

@@ -1,9 +1,10 @@
 #include "formats/format/graph_source.h"
 
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "formats/intermediate/event_batch.h"
 
 namespace tracekiln {
@@ -27,8 +28,20 @@ class GraphSource final : public TraceSource {
 
 }  // namespace
 
-std::unique_ptr<TraceSource> MakeGraphSource(Graph graph, TraceInfo info) {
-  return std::make_unique<GraphSource>(std::move(graph), std::move(info));
+absl::StatusOr<std::unique_ptr<TraceSource>> OpenGraph(absl::string_view name, std::unique_ptr<io::Input> input,
+                                                       const ImportOptions& options, GraphReader read) {
+  if (!options.format.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("format ", name, ": unknown import option \"", options.format[0].first, "\""));
+  }
+  const std::unique_ptr<io::ByteSource> stream = input->Stream();
+  if (stream == nullptr) return absl::FailedPreconditionError(absl::StrCat(input->name(), ": was read already"));
+  TraceInfo info;
+  info.source_format = std::string(name);
+  info.source_name = input->name();
+  absl::StatusOr<Graph> graph = read(*stream, options, &info.report);
+  if (!graph.ok()) return graph.status();
+  return std::make_unique<GraphSource>(*std::move(graph), std::move(info));
 }
 
 }  // namespace tracekiln

@@ -1,10 +1,8 @@
 // Reads any bytes as a `.prof` file. What can be read must survive being written and read again, in every mode, and
 // must not depend on how the bytes arrive.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,6 +13,7 @@
 #include "formats/intermediate/profile.h"
 #include "formats/io/byte_sink.h"
 #include "formats/io/byte_source.h"
+#include "formats/io/testing/slow_source.h"
 #include "formats/pstats/pstats_reader.h"
 #include "formats/pstats/pstats_writer.h"
 #include "formats/pstats/safe_name.h"
@@ -29,24 +28,6 @@ using tracekiln::pstats::WritePstatsOptions;
 void Require(bool condition) {
   if (!condition) std::abort();
 }
-
-class SlowSource final : public tracekiln::io::ByteSource {
- public:
-  SlowSource(const std::string& bytes, size_t step) : ByteSource("fuzz"), bytes_(bytes), step_(step) {}
-
- protected:
-  size_t ReadSome(char* out, size_t size) override {
-    const size_t part = std::min({size, step_, bytes_.size() - next_});
-    std::memcpy(out, bytes_.data() + next_, part);
-    next_ += part;
-    return part;
-  }
-
- private:
-  const std::string& bytes_;
-  const size_t step_;
-  size_t next_ = 0;
-};
 
 absl::StatusOr<Profile> Read(const std::string& bytes, bool strict, ImportReport* report) {
   return tracekiln::pstats::ReadPstats(*tracekiln::io::MakeMemorySource(bytes, "fuzz"), {strict}, report);
@@ -67,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Require(score >= 0 && score <= 100);
   ImportReport report;
   const absl::StatusOr<Profile> profile = Read(bytes, false, &report);
-  SlowSource slow(bytes, 1 + size % 7);
+  tracekiln::io::SlowSource slow(bytes, 1 + size % 7, "fuzz");
   const absl::StatusOr<Profile> again = tracekiln::pstats::ReadPstats(slow, {}, nullptr);
   Require(profile.status() == again.status());
   if (!profile.ok()) {

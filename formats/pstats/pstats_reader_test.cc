@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -19,6 +18,7 @@
 #include "formats/intermediate/profile.h"
 #include "formats/io/byte_source.h"
 #include "formats/io/input.h"
+#include "formats/io/testing/slow_source.h"
 #include "gtest/gtest.h"
 
 namespace tracekiln::pstats {
@@ -357,25 +357,6 @@ TEST(ReadPstats, RefusesWhatIsNoProfile) {
   }
 }
 
-// A source that delivers `step` bytes at a time.
-class SlowSource final : public io::ByteSource {
- public:
-  SlowSource(std::string bytes, size_t step) : ByteSource("slow.prof"), bytes_(std::move(bytes)), step_(step) {}
-
- protected:
-  size_t ReadSome(char* out, size_t size) override {
-    const size_t part = std::min({size, step_, bytes_.size() - next_});
-    std::memcpy(out, bytes_.data() + next_, part);
-    next_ += part;
-    return part;
-  }
-
- private:
-  const std::string bytes_;
-  const size_t step_;
-  size_t next_ = 0;
-};
-
 // Texts longer than the buffer, and enough rows to refill it at every possible place.
 TEST(ReadPstats, DoesNotDependOnBuffers) {
   const std::string long_name(300'000, 'n');
@@ -390,7 +371,7 @@ TEST(ReadPstats, DoesNotDependOnBuffers) {
   EXPECT_EQ(whole.profile.row_count(), 4001u);
   EXPECT_EQ(whole.profile.file(FunctionId{0}).size(), 300'000u);
   for (const size_t step : {size_t{1}, size_t{7}, size_t{100'003}}) {
-    SlowSource source(bytes, step);
+    io::SlowSource source(bytes, step, "slow.prof");
     EXPECT_EQ(ReadSource(source).text, whole.text) << step;
   }
 }

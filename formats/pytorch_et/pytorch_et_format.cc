@@ -3,11 +3,10 @@
 #include <memory>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "formats/format/graph_source.h"
 #include "formats/intermediate/graph.h"
+#include "formats/intermediate/import_report.h"
 #include "formats/intermediate/trace_source.h"
 #include "formats/io/byte_source.h"
 #include "formats/io/executor.h"
@@ -17,20 +16,13 @@
 namespace tracekiln {
 namespace {
 
+absl::StatusOr<Graph> Read(io::ByteSource& source, const ImportOptions& options, ImportReport* report) {
+  return pytorch_et::ReadPytorchEt(source, {options.strict, options.salvage}, report);
+}
+
 absl::StatusOr<std::unique_ptr<TraceSource>> Open(std::unique_ptr<io::Input> input, const ImportOptions& options,
                                                   io::Executor&) {
-  if (!options.format.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("format pytorch-et: unknown import option \"", options.format[0].first, "\""));
-  }
-  const std::unique_ptr<io::ByteSource> stream = input->Stream();
-  if (stream == nullptr) return absl::FailedPreconditionError(absl::StrCat(input->name(), ": was read already"));
-  TraceInfo info;
-  info.source_format = "pytorch-et";
-  info.source_name = input->name();
-  absl::StatusOr<Graph> graph = pytorch_et::ReadPytorchEt(*stream, {options.strict, options.salvage}, &info.report);
-  if (!graph.ok()) return graph.status();
-  return MakeGraphSource(*std::move(graph), std::move(info));
+  return OpenGraph("pytorch-et", std::move(input), options, &Read);
 }
 
 Format MakePytorchEtFormat() {

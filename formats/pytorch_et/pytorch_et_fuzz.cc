@@ -1,10 +1,8 @@
 // Reads any bytes as an execution trace. What comes out must not depend on how the bytes arrive; inputs and outputs are
 // valid JSON.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <string>
 
@@ -14,6 +12,7 @@
 #include "formats/intermediate/import_report.h"
 #include "formats/intermediate/testing/graph_equality.h"
 #include "formats/io/byte_source.h"
+#include "formats/io/testing/slow_source.h"
 #include "formats/json/canonical.h"
 #include "formats/pytorch_et/pytorch_et_reader.h"
 
@@ -26,23 +25,6 @@ void Require(bool condition) {
   if (!condition) std::abort();
 }
 
-class SlowSource final : public tracekiln::io::ByteSource {
- public:
-  explicit SlowSource(absl::string_view bytes) : ByteSource("fuzz"), bytes_(bytes) {}
-
- protected:
-  size_t ReadSome(char* out, size_t size) override {
-    const size_t part = std::min({size, size_t{11}, bytes_.size() - next_});
-    std::memcpy(out, bytes_.data() + next_, part);
-    next_ += part;
-    return part;
-  }
-
- private:
-  const absl::string_view bytes_;
-  size_t next_ = 0;
-};
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -52,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     ImportReport report, slow_report;
     const std::unique_ptr<tracekiln::io::ByteSource> source = tracekiln::io::MakeMemorySource(bytes, "fuzz");
     const absl::StatusOr<Graph> graph = tracekiln::pytorch_et::ReadPytorchEt(*source, {false, salvage}, &report);
-    SlowSource slow(bytes);
+    tracekiln::io::SlowSource slow(bytes, 11, "fuzz");
     const absl::StatusOr<Graph> again = tracekiln::pytorch_et::ReadPytorchEt(slow, {false, salvage}, &slow_report);
     Require(graph.ok() == again.ok());
     if (!graph.ok()) {

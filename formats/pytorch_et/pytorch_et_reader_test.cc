@@ -1,6 +1,5 @@
 #include "formats/pytorch_et/pytorch_et_reader.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "formats/intermediate/import_report.h"
 #include "formats/intermediate/testing/graph_equality.h"
 #include "formats/io/byte_source.h"
+#include "formats/io/testing/slow_source.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -25,27 +25,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Gives a few bytes at a time.
-class SlowSource final : public io::ByteSource {
- public:
-  SlowSource(absl::string_view bytes, size_t step) : ByteSource("t.json"), bytes_(bytes), step_(step) {}
-
- protected:
-  size_t ReadSome(char* out, size_t size) override {
-    const size_t part = std::min({size, step_, bytes_.size() - next_});
-    std::memcpy(out, bytes_.data() + next_, part);
-    next_ += part;
-    return part;
-  }
-
- private:
-  const absl::string_view bytes_;
-  const size_t step_;
-  size_t next_ = 0;
-};
-
 absl::StatusOr<Graph> Read(absl::string_view text, const ReadOptions& options = {}, ImportReport* report = nullptr) {
-  SlowSource source(text, 1 << 16);
+  io::SlowSource source(text, 1 << 16, "t.json");
   return ReadPytorchEt(source, options, report);
 }
 
@@ -194,7 +175,7 @@ TEST(PytorchEtTest, NamesThatAreNotEscapedAreTakenAsTheyStand) {
     EXPECT_TRUE(absl::IsInvalidArgument(strict)) << strict;
     EXPECT_THAT(std::string(strict.message()), HasSubstr("unescaped_name"));
     // However the bytes arrive.
-    SlowSource slow(text, 13);
+    io::SlowSource slow(text, 13, "t.json");
     const absl::StatusOr<Graph> again = ReadPytorchEt(slow, {}, nullptr);
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(FirstDifference(*graph, *again), "");
