@@ -158,8 +158,7 @@ int Report(const batch::Plan& plan, const std::vector<std::optional<batch::Resul
     if (!results[i] || results[i]->state != batch::State::kFailed) continue;
     if (++shown > kShownErrors) continue;
     // One line each, whatever the file is called.
-    context.Say(
-        absl::StrCat(plan.tasks[i].name, ": ", results[i]->error_kind, ": ", Printable(results[i]->error, SIZE_MAX)));
+    context.Say(absl::StrCat(plan.tasks[i].name, ": ", results[i]->error_kind, ": ", OneLine(results[i]->error)));
   }
   if (shown > kShownErrors) {
     context.Say(absl::StrCat("and ", shown - kShownErrors, " more, see manifest.json"));

@@ -31,6 +31,12 @@ using health::HealthReport;
 using health::Place;
 using profile_health::ProfileHealth;
 
+// Kinds of faults.
+uint64_t WarningCount(const GraphFaults& faults) {
+  return (faults.duplicates.empty() ? 0u : 1u) + (faults.ambiguous.empty() ? 0u : 1u) +
+         (faults.missing.empty() ? 0u : 1u) + (faults.cycles.empty() ? 0u : 1u);
+}
+
 std::string Plural(uint64_t count, absl::string_view word) {
   return absl::StrCat(count, " ", word, count == 1 ? "" : "s");
 }
@@ -96,11 +102,12 @@ std::string ReportText(absl::string_view name, const TraceInfo& info, const Heal
   return out;
 }
 
+// The faults of a graph are in the report, by their ids.
 std::string GraphText(absl::string_view name, const Graph& graph, const GraphFaults& faults,
                       const ImportReport& report) {
-  std::string out = absl::StrCat(Printable(name), "\n");
-  AppendGraphText(graph, &out);
-  AppendGraphFaultsText(graph, faults, &out);
+  const uint64_t warnings = WarningCount(faults);
+  std::string out = absl::StrCat(Printable(name), ": ", warnings == 0 ? "healthy" : Plural(warnings, "warning"), "\n");
+  AppendGraphText(graph, faults, &out);
   absl::StrAppend(&out, "  import: ", PrintableLines(report.ToText()));
   return out;
 }
@@ -137,12 +144,6 @@ struct Findings {
   const ProfileHealth& profile_health;
   const Graph* graph;  // may be null
   const GraphFaults& graph_faults;
-
-  // Kinds of faults of the graph.
-  uint64_t graph_warning_count() const {
-    return (graph_faults.duplicates.empty() ? 0u : 1u) + (graph_faults.ambiguous.empty() ? 0u : 1u) +
-           (graph_faults.missing.empty() ? 0u : 1u) + (graph_faults.cycles.empty() ? 0u : 1u);
-  }
 };
 
 void WriteTimeline(const HealthReport& report, json::Writer& w) {
@@ -220,8 +221,8 @@ void WriteJson(absl::string_view name, const TraceInfo& info, const Findings& fo
     warnings += found.profile_health.warning_count();
     all += found.profile_health.findings.size();
   }
-  warnings += found.graph_warning_count();
-  all += found.graph_warning_count();
+  warnings += WarningCount(found.graph_faults);
+  all += WarningCount(found.graph_faults);
   json::Writer w(out);
   w.BeginObject();
   w.Key("file"), w.String(name);
@@ -234,7 +235,7 @@ void WriteJson(absl::string_view name, const TraceInfo& info, const Findings& fo
   }
   if (found.graph != nullptr) {
     w.Key("graph");
-    WriteGraph(*found.graph, &w);
+    WriteGraph(*found.graph, found.graph_faults, &w);
     w.Key("graph_faults");
     WriteGraphFaults(*found.graph, found.graph_faults, &w);
   }

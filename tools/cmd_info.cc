@@ -11,6 +11,7 @@
 #include "analysis/profile_table/function_text.h"
 #include "formats/intermediate/field_catalog.h"
 #include "formats/intermediate/graph.h"
+#include "formats/intermediate/graph_faults.h"
 #include "formats/intermediate/profile.h"
 #include "formats/json/canonical.h"
 #include "formats/json/scan.h"
@@ -177,7 +178,7 @@ void PrintText(const FileFacts& file, const TraceInfo& info, const TraceSummary&
   }
   absl::StrAppend(out, "\n");
   if (profile != nullptr) PrintProfile(*profile, out);
-  if (graph != nullptr) AppendGraphText(*graph, out);
+  if (graph != nullptr) AppendGraphText(*graph, FindGraphFaults(*graph), out);
 
   if (!summary.categories.empty()) {
     std::vector<std::vector<std::string>> rows = {{"kind", "category", "events", "sum of durations"}};
@@ -254,7 +255,7 @@ void PrintJson(const FileFacts& file, const TraceInfo& info, const TraceSummary&
   }
   w->Key("graph");
   if (graph != nullptr) {
-    WriteGraph(*graph, w);
+    WriteGraph(*graph, FindGraphFaults(*graph), w);
   } else {
     w->Null();
   }

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "formats/intermediate/ids.h"
-#include "formats/intermediate/import_report.h"
 #include "formats/intermediate/wire.h"
 #include "formats/json/canonical.h"
 #include "tools/text_table.h"
@@ -195,8 +194,8 @@ GraphSummary SummarizeGraph(const Graph& graph, const GraphFaults& faults) {
   return summary;
 }
 
-void AppendGraphText(const Graph& graph, std::string* out) {
-  const GraphSummary summary = SummarizeGraph(graph, FindGraphFaults(graph));
+void AppendGraphText(const Graph& graph, const GraphFaults& faults, std::string* out) {
+  const GraphSummary summary = SummarizeGraph(graph, faults);
   absl::StrAppend(out, "  graph       ", summary.node_count, " nodes");
   if (summary.operator_count != summary.node_count) {
     absl::StrAppend(out, ", ", summary.operator_count, " of them operators");
@@ -229,8 +228,8 @@ void AppendGraphText(const Graph& graph, std::string* out) {
   }
 }
 
-void WriteGraph(const Graph& graph, json::Writer* w) {
-  const GraphSummary summary = SummarizeGraph(graph, FindGraphFaults(graph));
+void WriteGraph(const Graph& graph, const GraphFaults& faults, json::Writer* w) {
+  const GraphSummary summary = SummarizeGraph(graph, faults);
   w->BeginObject();
   w->Key("version");
   if (graph.version != kNoString) {
@@ -256,14 +255,6 @@ void WriteGraph(const Graph& graph, json::Writer* w) {
   w->EndObject();
   w->Key("duration_us"), w->Uint(summary.sum_duration_us);
   w->EndObject();
-}
-
-void AppendGraphFaultsText(const Graph& graph, const GraphFaults& faults, std::string* out) {
-  ImportReport report;
-  NoteGraphFaults(graph, faults, &report);
-  for (const ImportReport::Entry& entry : report.entries()) {
-    absl::StrAppend(out, "  warning  ", entry.reason, ": ", entry.count, "; ", Printable(entry.detail, 600), "\n");
-  }
 }
 
 void WriteGraphFaults(const Graph& graph, const GraphFaults& faults, json::Writer* w) {

@@ -29,13 +29,12 @@ struct GraphSummary {
 GraphSummary SummarizeGraph(const Graph& graph, const GraphFaults& faults);
 
 // Lines of "  key   value", as `info` prints them.
-void AppendGraphText(const Graph& graph, std::string* out);
+void AppendGraphText(const Graph& graph, const GraphFaults& faults, std::string* out);
 // {"version", "attributes", "nodes", "operators", "roots", "depth", "detached", "control_deps", "data_deps", "types",
 //  "duration_us"}
-void WriteGraph(const Graph& graph, json::Writer* w);
+void WriteGraph(const Graph& graph, const GraphFaults& faults, json::Writer* w);
 
-// What is wrong with its links, a line per kind of fault; nothing if nothing is.
-void AppendGraphFaultsText(const Graph& graph, const GraphFaults& faults, std::string* out);
+// What is wrong with its links (as text it is in the import report, see NoteGraphFaults):
 // {"duplicates": [{"id", "names"}], "ambiguous": [id], "missing": [{"id", "needed_by": [id]}], "cycles": [[id]]}
 void WriteGraphFaults(const Graph& graph, const GraphFaults& faults, json::Writer* w);
 

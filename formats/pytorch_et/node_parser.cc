@@ -146,6 +146,38 @@ const char* NodeParser::Fail(const char* p, absl::string_view expected) {
   return nullptr;
 }
 
+// What stands between two brackets, separated by commas: calls parse(p) for each element, which returns the byte behind
+// it or nullptr. Returns the byte behind the closing bracket, or nullptr.
+template <typename ParseOne>
+const char* NodeParser::ParseElements(const char* p, char open, char close, ParseOne parse) {
+  p = Expect(p, open);
+  if (p == nullptr) return nullptr;
+  p = json::SkipBlanks(p, end_);
+  if (p < end_ && *p == close) return p + 1;
+  for (;;) {
+    p = parse(p);
+    if (p == nullptr) return nullptr;
+    p = json::SkipBlanks(p, end_);
+    if (p < end_ && *p == close) return p + 1;
+    if (p == end_ || *p != ',') return Fail(p, absl::StrCat("`,` or `", std::string(1, close), "`"));
+    const char* const next = json::SkipBlanks(p + 1, end_);
+    if (next < end_ && *next == close) {
+      OnDamage(json::Damage::kTrailingComma, p);
+      return next + 1;
+    }
+    ++p;
+  }
+}
+
+// The members of an object: calls parse(p) for each value, its key in *key.
+template <typename ParseOne>
+const char* NodeParser::ParseMembers(const char* p, std::string* key, ParseOne parse) {
+  return ParseElements(p, '{', '}', [&](const char* member) -> const char* {
+    const char* const value = ParseKey(member, key);
+    return value == nullptr ? nullptr : parse(value);
+  });
+}
+
 const char* NodeParser::Parse(const char* p, const char* end, ParsedNode* node, json::Error* error) {
   end_ = end;
   error_ = error;
@@ -182,23 +214,8 @@ const char* NodeParser::ParseObject(const char* p, ParsedNode* node) {
   damages_.clear();
   has_key_between_name_and_deps_ = false;
   bool has_name = false, has_deps = false;
-  p = Expect(p, '{');
-  if (p == nullptr) return nullptr;
-  p = json::SkipBlanks(p, end_);
-  bool is_last = p < end_ && *p == '}';
-  if (is_last) ++p;
-  while (!is_last) {
-    p = ParseKey(p, &key_);
-    if (p == nullptr) return nullptr;
-    if (key_ == "name" && literal_name_end_ != nullptr && !has_name) {
-      p = Expect(p, '"');
-      if (p == nullptr) return nullptr;
-      json::AppendAsUtf8(absl::string_view(p, static_cast<size_t>(literal_name_end_ - p)), &node->name);
-      p = literal_name_end_ + 1;
-    } else {
-      p = ParseMember(p, key_, node);
-      if (p == nullptr) return nullptr;
-    }
+  p = ParseMembers(p, &key_, [&](const char* value) -> const char* {
+    const bool is_literal_name = key_ == "name" && literal_name_end_ != nullptr && !has_name;
     if (key_ == "name") {
       has_name = true;
     } else if (key_ == "ctrl_deps") {
@@ -206,9 +223,13 @@ const char* NodeParser::ParseObject(const char* p, ParsedNode* node) {
     } else if (has_name && !has_deps && key_ != "id" && key_ != "parent") {
       has_key_between_name_and_deps_ = true;
     }
-    p = EndElement(p, '}', &is_last);
-    if (p == nullptr) return nullptr;
-  }
+    if (!is_literal_name) return ParseMember(value, key_, node);
+    const char* const begin = Expect(value, '"');
+    if (begin == nullptr) return nullptr;
+    json::AppendAsUtf8(absl::string_view(begin, static_cast<size_t>(literal_name_end_ - begin)), &node->name);
+    return literal_name_end_ + 1;
+  });
+  if (p == nullptr) return nullptr;
   // A flat node has no ctrl_deps at all.
   if (!has_deps) has_key_between_name_and_deps_ = false;
   if (!node->has_id) return Fail(p, "a node with an \"id\"");
@@ -243,66 +264,30 @@ const char* NodeParser::ParseMember(const char* p, absl::string_view key, Parsed
 }
 
 const char* NodeParser::ParseIo(const char* p, std::array<std::string, 4>* io) {
-  p = Expect(p, '{');
-  if (p == nullptr) return nullptr;
-  p = json::SkipBlanks(p, end_);
-  bool is_last = p < end_ && *p == '}';
-  if (is_last) ++p;
-  while (!is_last) {
-    p = ParseKey(p, &inner_key_);
-    if (p == nullptr) return nullptr;
+  return ParseMembers(p, &inner_key_, [&](const char* value) {
     std::string* out = &raw_;  // unknown keys are read over
     for (size_t i = 0; i < 4; ++i) {
       if (inner_key_ == kIoKeys[i][0]) out = &(*io)[i];
     }
-    p = ParseJson(p, out);
-    if (p == nullptr) return nullptr;
-    p = EndElement(p, '}', &is_last);
-    if (p == nullptr) return nullptr;
-  }
-  return p;
+    return ParseJson(value, out);
+  });
 }
 
 const char* NodeParser::ParseAttributes(const char* p, ParsedNode* node) {
-  p = Expect(p, '[');
-  if (p == nullptr) return nullptr;
-  p = json::SkipBlanks(p, end_);
-  bool is_last = p < end_ && *p == ']';
-  if (is_last) ++p;
-  while (!is_last) {
-    p = ParseAttribute(p, node);
-    if (p == nullptr) return nullptr;
-    p = EndElement(p, ']', &is_last);
-    if (p == nullptr) return nullptr;
-  }
-  return p;
+  return ParseElements(p, '[', ']', [&](const char* element) { return ParseAttribute(element, node); });
 }
 
 // One element of "attrs".
 const char* NodeParser::ParseAttribute(const char* p, ParsedNode* node) {
-  p = Expect(p, '{');
-  if (p == nullptr) return nullptr;
   ParsedAttribute* const attribute = node->AddAttribute();
   type_name_.clear();
-  p = json::SkipBlanks(p, end_);
-  bool is_last = p < end_ && *p == '}';
-  if (is_last) ++p;
-  while (!is_last) {
-    p = ParseKey(p, &inner_key_);
-    if (p == nullptr) return nullptr;
-    if (inner_key_ == "name") {
-      p = ParseString(p, &attribute->name);
-    } else if (inner_key_ == "type") {
-      p = ParseString(p, &type_name_);
-    } else if (inner_key_ == "value") {
-      p = ParseAttributeValue(p, attribute);
-    } else {
-      p = ParseJson(p, &raw_);
-    }
-    if (p == nullptr) return nullptr;
-    p = EndElement(p, '}', &is_last);
-    if (p == nullptr) return nullptr;
-  }
+  p = ParseMembers(p, &inner_key_, [&](const char* value) {
+    if (inner_key_ == "name") return ParseString(value, &attribute->name);
+    if (inner_key_ == "type") return ParseString(value, &type_name_);
+    if (inner_key_ == "value") return ParseAttributeValue(value, attribute);
+    return ParseJson(value, &raw_);
+  });
+  if (p == nullptr) return nullptr;
   const AttributeType type = AttributeTypeOf(type_name_);
   if (type == AttributeType::kNone || !Convert(type, attribute)) ++node->type_mismatches;
   return p;
@@ -366,16 +351,7 @@ const char* NodeParser::ParseIds(const char* p, std::vector<uint64_t>* ids) {
   if (p == end_) return Fail(p, "a value");
   if (*p == 'n') return ParseJson(p, &raw_);
   if (*p != '[') return ParseId(p, &ids->emplace_back());
-  p = json::SkipBlanks(p + 1, end_);
-  bool is_last = p < end_ && *p == ']';
-  if (is_last) ++p;
-  while (!is_last) {
-    p = ParseId(p, &ids->emplace_back());
-    if (p == nullptr) return nullptr;
-    p = EndElement(p, ']', &is_last);
-    if (p == nullptr) return nullptr;
-  }
-  return p;
+  return ParseElements(p, '[', ']', [&](const char* element) { return ParseId(element, &ids->emplace_back()); });
 }
 
 const char* NodeParser::ParseId(const char* p, uint64_t* id) {
@@ -423,20 +399,6 @@ const char* NodeParser::ParseKey(const char* p, std::string* key) {
 const char* NodeParser::Expect(const char* p, char c) {
   p = json::SkipBlanks(p, end_);
   if (p == end_ || *p != c) return Fail(p, absl::StrCat("`", std::string(1, c), "`"));
-  return p + 1;
-}
-
-const char* NodeParser::EndElement(const char* p, char close, bool* is_last) {
-  p = json::SkipBlanks(p, end_);
-  *is_last = p < end_ && *p == close;
-  if (*is_last) return p + 1;
-  if (p == end_ || *p != ',') return Fail(p, absl::StrCat("`,` or `", std::string(1, close), "`"));
-  const char* const next = json::SkipBlanks(p + 1, end_);
-  if (next < end_ && *next == close) {
-    OnDamage(json::Damage::kTrailingComma, p);
-    *is_last = true;
-    return next + 1;
-  }
   return p + 1;
 }
 

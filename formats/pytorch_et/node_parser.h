@@ -73,8 +73,10 @@ class NodeParser : private json::DamageSink {
   const char* ParseKey(const char* p, std::string* key);
   const char* Expect(const char* p, char c);
   const char* Fail(const char* p, absl::string_view expected);
-  // What follows an element: sets *is_last at `close`, skips a comma.
-  const char* EndElement(const char* p, char close, bool* is_last);
+  template <typename ParseOne>
+  const char* ParseElements(const char* p, char open, char close, ParseOne parse);
+  template <typename ParseOne>
+  const char* ParseMembers(const char* p, std::string* key, ParseOne parse);
 
   std::vector<std::pair<json::Damage, const char*>> damages_;
   const char* end_ = nullptr;
