@@ -5,29 +5,94 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "absl/types/span.h"
 #include "formats/intermediate/category_roles.h"
 #include "formats/intermediate/field_catalog.h"
 
 namespace tracekiln {
 namespace {
 
-// Kernels of NCCL, RCCL and their relatives.
-bool IsCollectiveKernelName(absl::string_view name) {
-  for (absl::string_view prefix : {"ncclDevKernel", "ncclKernel", "ncclSymk", "rcclGenericKernel", "mscclKernel"}) {
-    if (absl::StartsWith(name, prefix)) return true;
+// The name of a kernel's function: without return type, template arguments, parameters and anonymous namespaces.
+absl::string_view FunctionOf(absl::string_view name) {
+  absl::ConsumePrefix(&name, "void ");
+  while (absl::ConsumePrefix(&name, "(anonymous namespace)::")) {
+  }
+  return name.substr(0, name.find_first_of("(<"));
+}
+
+// In lower case, without '_', '-' and blanks.
+std::string Plain(absl::string_view name) {
+  std::string plain;
+  for (char c : name) {
+    if (c != '_' && c != '-' && c != ' ') plain += absl::ascii_tolower(static_cast<unsigned char>(c));
+  }
+  return plain;
+}
+
+struct Word {
+  absl::string_view word;
+  CollectiveKind kind;
+};
+// In plain spelling. The longer words first: "reduce" is part of most.
+constexpr Word kWords[] = {
+    {"reducescatterblock", CollectiveKind::kReduceScatterBlock},
+    {"reducescatter", CollectiveKind::kReduceScatter},
+    {"allreduce", CollectiveKind::kAllReduce},
+    {"crossdevicereduce", CollectiveKind::kAllReduce},  // vLLM, SGLang, AITER
+    {"allgather", CollectiveKind::kAllGather},
+    {"fcollect", CollectiveKind::kAllGather},  // NVSHMEM
+    {"alltoall", CollectiveKind::kAllToAll},
+    {"broadcast", CollectiveKind::kBroadcast},
+    {"bcast", CollectiveKind::kBroadcast},
+    {"barrier", CollectiveKind::kBarrier},
+    {"sendrecv", CollectiveKind::kSendRecv},
+    {"isendirecv", CollectiveKind::kSendRecv},
+    {"reduce", CollectiveKind::kReduce},
+    {"gather", CollectiveKind::kGather},
+    {"scatter", CollectiveKind::kScatter},
+    {"send", CollectiveKind::kSend},
+    {"recv", CollectiveKind::kRecv},
+    {"receive", CollectiveKind::kRecv},  // HCCL
+};
+constexpr size_t kCertainWords = 7;  // words that no kernel has that computes only
+
+}  // namespace
+
+bool IsCollectiveKernelName(absl::string_view name, CollectiveKind* kind) {
+  CollectiveKind unused;
+  if (kind == nullptr) kind = &unused;
+  const absl::string_view function = FunctionOf(name);
+  for (absl::string_view prefix : {"ncclDevKernel", "ncclKernel", "ncclSym", "rcclGenericKernel", "mscclKernel",
+                                   "mscclpp", "nvshmem", "hcom_", "Hccl", "oneccl", "ccl_"}) {
+    if (absl::StartsWith(function, prefix)) {
+      *kind = CollectiveKindOf(function);
+      return true;
+    }
+  }
+  // DeepEP's two halves of an all-to-all; its notify kernels agree on sizes, its layout kernels don't communicate.
+  if (absl::StrContains(function, "deep_ep::")) {
+    const bool exchanges = absl::EndsWith(function, "::dispatch") || absl::EndsWith(function, "::combine");
+    *kind = exchanges ? CollectiveKind::kAllToAll : CollectiveKindOf(function);
+    return exchanges || *kind != CollectiveKind::kUnknown || absl::StrContains(function, "notify");
+  }
+  // Names that torch.compile gives to what it fuses list the operators around, too.
+  if (absl::StartsWith(function, "triton_")) return false;
+  const std::string plain = Plain(function);
+  for (const Word& w : absl::MakeConstSpan(kWords).subspan(0, kCertainWords)) {
+    if (absl::StrContains(absl::string_view(plain), w.word)) {
+      *kind = w.kind;
+      return true;
+    }
   }
   return false;
 }
 
-// "gloo:all_reduce" -> "all_reduce"; empty if it is no such annotation.
 absl::string_view AnnotatedCollective(absl::string_view name) {
-  for (absl::string_view prefix : {"gloo:", "nccl:", "mpi:", "ucc:", "xccl:", "hccl:"}) {
-    if (absl::ConsumePrefix(&name, prefix)) return name;
+  for (absl::string_view prefix : {"gloo:", "nccl:", "mpi:", "ucc:", "xccl:", "hccl:", "oneccl:"}) {
+    if (absl::ConsumePrefix(&name, prefix) && !absl::StartsWith(name, ":")) return name;
   }
   return {};
 }
-
-}  // namespace
 
 absl::string_view CollectiveKindName(CollectiveKind kind) {
   switch (kind) {
@@ -42,36 +107,15 @@ absl::string_view CollectiveKindName(CollectiveKind kind) {
     case CollectiveKind::kScatter: return "scatter";
     case CollectiveKind::kBarrier: return "barrier";
     case CollectiveKind::kSendRecv: return "send_recv";
+    case CollectiveKind::kSend: return "send";
+    case CollectiveKind::kRecv: return "recv";
+    case CollectiveKind::kReduceScatterBlock: return "reduce_scatter_block";
   }
   return "unknown";
 }
 
 CollectiveKind CollectiveKindOf(absl::string_view name) {
-  struct Word {
-    absl::string_view word;
-    CollectiveKind kind;
-  };
-  // The longer words first: "reduce" is part of most.
-  static constexpr Word kWords[] = {
-      {"reducescatter", CollectiveKind::kReduceScatter},
-      {"allreduce", CollectiveKind::kAllReduce},
-      {"allgather", CollectiveKind::kAllGather},
-      {"alltoall", CollectiveKind::kAllToAll},
-      {"broadcast", CollectiveKind::kBroadcast},
-      {"barrier", CollectiveKind::kBarrier},
-      {"sendrecv", CollectiveKind::kSendRecv},
-      {"reduce", CollectiveKind::kReduce},
-      {"gather", CollectiveKind::kGather},
-      {"scatter", CollectiveKind::kScatter},
-      {"send", CollectiveKind::kSendRecv},
-      {"recv", CollectiveKind::kSendRecv},
-  };
-  // Of a kernel the part before its parameters counts.
-  name = name.substr(0, name.find('('));
-  std::string plain;
-  for (char c : name) {
-    if (c != '_' && c != '-' && c != ' ') plain += absl::ascii_tolower(static_cast<unsigned char>(c));
-  }
+  const std::string plain = Plain(FunctionOf(name));
   for (const Word& w : kWords) {
     if (absl::StrContains(absl::string_view(plain), w.word)) return w.kind;
   }
@@ -102,8 +146,8 @@ const std::vector<CollectiveSlice>& CollectiveReader::Read(const EventBatch& bat
       if (has_name == 0) has_name = batch.FindField(batch.shape[row], fields::kCollectiveName) >= 0 ? 2 : 1;
       uint8_t& kind = kernel_kind[Index(batch.name[row])];
       if (kind == 0) {
-        const absl::string_view name = batch.NameOf(row);
-        kind = IsCollectiveKernelName(name) ? encode(CollectiveKindOf(name)) : 1;
+        CollectiveKind of_name = CollectiveKind::kUnknown;
+        kind = IsCollectiveKernelName(batch.NameOf(row), &of_name) ? encode(of_name) : 1;
       }
       if (has_name == 1 && kind == 1) continue;
       slice.is_on_device = true;

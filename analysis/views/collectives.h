@@ -5,11 +5,11 @@
 //     … batch.ts_ns[c.row], c.kind, c.group, c.seq …
 //   }
 //
-// A slice is one if it is device work with the argument "Collective name", or a kernel of NCCL or RCCL by its name, or
-// a host annotation "BACKEND:NAME" such as "gloo:all_reduce": CPU back ends have nothing else. What was said by
-// arguments is more exact than what a kernel's name says: a kernel of older traces has neither group nor number, and
-// "SendRecv" may be an all-to-all. Sources: PyTorch torch/csrc/distributed/c10d/ParamCommsUtils.hpp (arguments), NCCL
-// src/device (names of kernels).
+// A slice is one if it is device work with the argument "Collective name", or a kernel of a communication library by
+// its name, or a host annotation "BACKEND:NAME" such as "gloo:all_reduce": CPU back ends have nothing else. What was
+// said by arguments is more exact than what a kernel's name says: a kernel of older traces has neither group nor
+// number, and "SendRecv" may be an all-to-all. Sources: PyTorch torch/csrc/distributed/c10d/ParamCommsUtils.hpp
+// (arguments), NCCL src/device (names of kernels).
 #ifndef TRACEKILN_ANALYSIS_VIEWS_COLLECTIVES_H_
 #define TRACEKILN_ANALYSIS_VIEWS_COLLECTIVES_H_
 
@@ -34,7 +34,10 @@ enum class CollectiveKind : uint8_t {
   kGather,
   kScatter,
   kBarrier,
-  kSendRecv,  // between two ranks, or what NCCL makes of it
+  kSendRecv,  // both, or what NCCL makes of an all_to_all
+  kSend,
+  kRecv,
+  kReduceScatterBlock,
 };
 
 // "all_reduce", "send_recv", …
@@ -44,11 +47,24 @@ absl::string_view CollectiveKindName(CollectiveKind kind);
 // "all_gather_into_tensor_coalesced" are all kAllGather.
 CollectiveKind CollectiveKindOf(absl::string_view name);
 
+// Whether a kernel of that name communicates: those of NCCL, RCCL, MSCCL, NVSHMEM, HCCL, oneCCL and DeepEP, and the
+// all-reduces and so on that serving engines and symmetric memory bring along. "pack_for_nccl_buffer" does not.
+// `kind`, if not null, is set to what the name says, kUnknown for "ncclDevKernel_Generic".
+bool IsCollectiveKernelName(absl::string_view name, CollectiveKind* kind = nullptr);
+
+// "gloo:all_reduce" -> "all_reduce": what a communication back end annotates on the host. Empty if it is no such thing.
+absl::string_view AnnotatedCollective(absl::string_view name);
+
 // Whether members leave such a collective at about the same time, since each needs something from all others.
 constexpr bool EndsTogether(CollectiveKind kind) {
   return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
-         kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kAllToAll ||
-         kind == CollectiveKind::kBarrier;
+         kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kReduceScatterBlock ||
+         kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kBarrier;
+}
+
+// Between two ranks, not in a whole group.
+constexpr bool IsPointToPoint(CollectiveKind kind) {
+  return kind == CollectiveKind::kSendRecv || kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
 }
 
 struct CollectiveSlice {

@@ -28,8 +28,15 @@ TEST(CollectiveKindTest, KnowsTheSpellingsOfAllSorts) {
       {"gather", CollectiveKind::kGather},
       {"scatter", CollectiveKind::kScatter},
       {"barrier", CollectiveKind::kBarrier},
-      {"send", CollectiveKind::kSendRecv},
-      {"recv", CollectiveKind::kSendRecv},
+      {"reduce_scatter_block", CollectiveKind::kReduceScatterBlock},
+      {"send", CollectiveKind::kSend},
+      {"recv", CollectiveKind::kRecv},
+      {"send 0->1", CollectiveKind::kSend},
+      {"c10d::recv_any_source_", CollectiveKind::kRecv},
+      {"batch_isend_irecv", CollectiveKind::kSendRecv},
+      {"hcom_receive__123_0_1", CollectiveKind::kRecv},
+      {"void vllm::cross_device_reduce_2stage<__nv_bfloat16, 8>(RankData*)", CollectiveKind::kAllReduce},
+      {"coalesced", CollectiveKind::kUnknown},
       {"ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", CollectiveKind::kAllReduce},
       {"ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)", CollectiveKind::kSendRecv},
       {"ncclKernel_ReduceScatter_RING_LL_Sum_half", CollectiveKind::kReduceScatter},
@@ -38,6 +45,53 @@ TEST(CollectiveKindTest, KnowsTheSpellingsOfAllSorts) {
       {"", CollectiveKind::kUnknown},
   };
   for (const Case& c : kCases) EXPECT_EQ(CollectiveKindOf(c.name), c.want) << c.name;
+}
+
+TEST(CollectiveKindTest, KnowsKernelsThatCommunicate) {
+  struct Case {
+    const char* name;
+    bool is_collective;
+    CollectiveKind kind;
+  };
+  const Case kCases[] = {
+      {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", true, CollectiveKind::kAllReduce},
+      {"ncclDevKernel_Generic(ncclDevComm*, unsigned long, ncclWork*)", true, CollectiveKind::kUnknown},
+      {"ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)", true, CollectiveKind::kUnknown},
+      {"ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclWorkElem)", true, CollectiveKind::kSendRecv},
+      {"ncclSymkDevKernel_AllReduce_RSxLDMC_AGxSTMC(ncclSymkDevWorkArgs4K)", true, CollectiveKind::kAllReduce},
+      {"ncclSymDevKernel_AllGather_STMC(ncclSymDevArgs)", true, CollectiveKind::kAllGather},
+      {"rcclGenericKernel<1, false>(ncclDevKernelArgsStorage<4096ul>)", true, CollectiveKind::kUnknown},
+      {"mscclKernel_Sum_half_LL(ncclDevComm*, mscclAlgo*)", true, CollectiveKind::kUnknown},
+      {"hcom_allReduce__816_0_1", true, CollectiveKind::kAllReduce},
+      {"void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*, unsigned long)", true,
+       CollectiveKind::kAllReduce},
+      {"void vllm::cross_device_reduce_1stage<__half, 8>(vllm::RankData*)", true, CollectiveKind::kAllReduce},
+      {"void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<1, __nv_bfloat16>(x)", true,
+       CollectiveKind::kAllReduce},
+      {"void deep_ep::internode_ll::dispatch<true, 3, 7168>(void*)", true, CollectiveKind::kAllToAll},
+      {"void deep_ep::intranode::combine<__nv_bfloat16, 8>(x)", true, CollectiveKind::kAllToAll},
+      {"void deep_ep::intranode::notify_dispatch<8>(int const*)", true, CollectiveKind::kUnknown},
+      {"void deep_ep::layout::get_dispatch_layout<256>(long const*)", false, CollectiveKind::kUnknown},
+      {"nvshmemi_fcollect_kernel", true, CollectiveKind::kAllGather},
+      {"pack_for_nccl_buffer", false, CollectiveKind::kUnknown},
+      {"triton_poi_fused_all_reduce_wait_tensor_3", false, CollectiveKind::kUnknown},
+      {"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(x)", false, CollectiveKind::kUnknown},
+      {"void at::native::_scatter_gather_elementwise_kernel<128, 8>(int)", false, CollectiveKind::kUnknown},
+      {"void gemm<ncclDevKernel>(x)", false, CollectiveKind::kUnknown},
+      {"", false, CollectiveKind::kUnknown},
+  };
+  for (const Case& c : kCases) {
+    CollectiveKind kind = CollectiveKind::kUnknown;
+    EXPECT_EQ(IsCollectiveKernelName(c.name, &kind), c.is_collective) << c.name;
+    EXPECT_EQ(c.is_collective ? kind : c.kind, c.kind) << c.name;
+  }
+}
+
+TEST(CollectiveKindTest, KnowsAnnotationsOfBackEnds) {
+  EXPECT_EQ(AnnotatedCollective("gloo:all_reduce"), "all_reduce");
+  EXPECT_EQ(AnnotatedCollective("nccl:send 0->1"), "send 0->1");
+  EXPECT_EQ(AnnotatedCollective("mpi::thing"), "");
+  EXPECT_EQ(AnnotatedCollective("allreduce hooks"), "");
 }
 
 TEST(CollectiveKindTest, EndsTogetherWhereAllNeedAll) {

@@ -59,6 +59,8 @@ constexpr Field kFields[] = {
     {"process_group_ranks", kProcessGroupRanks, kArg, kS, "", "ranks of the process group, list as text", ""},
     {"collective_sequence", kSeq, kArg, kI, "", "number of the collective in its process group", ""},
     {"communicator_id", kCommsId, kArg, kI, "", "communicator; may exceed int64", ""},
+    {"rank_in_group", kRankArg, kArg, kI, "", "this rank within the group; point to point: the other one", ""},
+    {"is_async", kIsAsync, kArg, kB, "", "collective: false: the caller waits for its end", ""},
     {"source_rank", kSrcRank, kArg, kI, "", "point to point: sender", ""},
     {"destination_rank", kDstRank, kArg, kI, "", "point to point: receiver", ""},
 

@@ -91,6 +91,8 @@ inline constexpr absl::string_view kProcessGroupDescription = "Process Group Des
 inline constexpr absl::string_view kProcessGroupRanks = "Process Group Ranks";
 inline constexpr absl::string_view kSeq = "Seq";
 inline constexpr absl::string_view kCommsId = "Comms Id";
+inline constexpr absl::string_view kRankArg = "Rank";
+inline constexpr absl::string_view kIsAsync = "Is asynchronized op";
 inline constexpr absl::string_view kSrcRank = "Src Rank";
 inline constexpr absl::string_view kDstRank = "Dst Rank";
 

@@ -288,7 +288,7 @@ ClockAlignment AlignClocks(absl::Span<const RankCollectives> ranks) {
   for (const auto& [key, m] : matched) {
     const bool is_common = std::all_of(m.members.begin(), m.members.end(),
                                        [&](const Member& member) { return clocks[member.rank].is_aligned; });
-    if (m.is_matched && is_common && m.kind != CollectiveKind::kSendRecv) by_time.push_back(&m);
+    if (m.is_matched && is_common && !IsPointToPoint(m.kind)) by_time.push_back(&m);
   }
   const auto start_of = [&](const Member& member) { return clocks[member.rank].ToReference(member.start_ns); };
   std::sort(by_time.begin(), by_time.end(),
